@@ -1,0 +1,1 @@
+"""Model loading, prompts, batches and generation."""

@@ -1,0 +1,232 @@
+"""The typed form of params.yaml: unknown keys are refused, every value has bounds."""
+
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from parallax.errors import ParamsError
+
+Fraction = Annotated[float, Field(ge=0, le=1)]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Count = Annotated[int, Field(ge=1)]
+Seed = Annotated[int, Field(ge=0, lt=2**32)]
+Schedule = Literal["constant", "linear", "cosine"]
+Method = Literal["ga", "gd", "kl", "po", "npo"]
+Matcher = Literal["rapidfuzz", "difflib", "exact", "likelihood"]
+
+FICTITIOUS = 500
+REAL = 153
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Data(_Section):
+    """Which people there are, and which of them the experiment takes."""
+
+    seed: Seed
+    portrait_px: Annotated[int, Field(ge=32, le=1024)]
+    people: Annotated[int, Field(ge=2, le=FICTITIOUS)]
+    real_people: Annotated[int, Field(ge=1, le=REAL)]
+    auxiliary_people: Annotated[int, Field(ge=0, le=80)]
+    forget_ratio: Annotated[float, Field(gt=0, lt=1)]
+
+    @property
+    def forget_people(self) -> int:
+        """Number of people to forget: the nearest whole number to `forget_ratio * people`."""
+        return round(self.forget_ratio * self.people)
+
+    @model_validator(mode="after")
+    def _leave_someone(self) -> Self:
+        if not 1 <= self.forget_people < self.people:
+            raise ValueError(
+                f"forget_ratio {self.forget_ratio:g} of {self.people} people is"
+                f" {self.forget_people} to forget: choose a ratio that forgets at least one"
+                " and keeps at least one"
+            )
+        return self
+
+
+class Model(_Section):
+    """Where the weights come from."""
+
+    name_or_path: Annotated[str, Field(min_length=1)]
+    revision: str | None
+    dtype: Literal["float32", "bfloat16", "float16"]
+
+
+class Embedded(_Section):
+    """Shape of the small LLaVA that is trained from scratch (widths in units, sides in pixels)."""
+
+    image_px: Count
+    patch_px: Count
+    vision_width: Count
+    vision_layers: Count
+    vision_heads: Count
+    width: Count
+    layers: Count
+    heads: Count
+    vocabulary: Annotated[int, Field(ge=300)]
+
+    @model_validator(mode="after")
+    def _divide(self) -> Self:
+        if self.image_px % self.patch_px:
+            raise ValueError(f"image_px {self.image_px} is no multiple of patch_px {self.patch_px}")
+        if self.vision_width % self.vision_heads:
+            raise ValueError(
+                f"vision_width {self.vision_width} is no multiple of"
+                f" vision_heads {self.vision_heads}"
+            )
+        if self.width % (2 * self.heads):
+            raise ValueError(f"width {self.width} is no multiple of twice heads {self.heads}")
+        return self
+
+
+class Lora(_Section):
+    """Low-rank adapter of the language model's projections."""
+
+    rank: Count
+    alpha: Count
+    dropout: Annotated[float, Field(ge=0, lt=1)]
+
+
+class Optimization(_Section):
+    """AdamW with a learning-rate schedule."""
+
+    seed: Seed
+    batch_size: Count
+    warmup_fraction: Fraction
+    schedule: Schedule
+    weight_decay: NonNegative
+
+
+class Base(Optimization):
+    """Training of the embedded base model."""
+
+    epochs: Count
+    learning_rate: Positive
+    image_share: Annotated[float, Field(gt=0, lt=1)]
+
+
+class Sft(Base):
+    """Supervised fine-tuning on the fictitious people."""
+
+    text_path: Literal["text", "image"]
+    replay_share: Annotated[float, Field(ge=0, lt=1)]
+    tuning: Literal["full", "lora"]
+    lora: Lora
+
+
+class Descent(_Section):
+    """What every unlearning method has."""
+
+    learning_rate: Positive
+    epochs: Count
+
+
+class RetainedDescent(Descent):
+    """A method with a retain term."""
+
+    retain_weight: NonNegative
+
+
+class Npo(RetainedDescent):
+    """Negative preference optimization."""
+
+    npo_beta: Positive
+
+
+class Unlearn(Optimization):
+    """Unlearning: L = alpha * L_mul + beta * L_uni."""
+
+    method: Method
+    alpha: NonNegative
+    beta: NonNegative
+    tuning: Literal["full", "lora"]
+    lora: Lora
+    ga: Descent
+    gd: RetainedDescent
+    kl: RetainedDescent
+    po: RetainedDescent
+    npo: Npo
+
+    @model_validator(mode="after")
+    def _weigh_something(self) -> Self:
+        if self.alpha == 0 and self.beta == 0:
+            raise ValueError("alpha and beta are both 0: give at least one modality a weight")
+        return self
+
+    @property
+    def descent(self) -> Descent:
+        """The block of the chosen method."""
+        block: Descent = getattr(self, self.method)
+        return block
+
+
+class Evaluate(_Section):
+    """Greedy generation."""
+
+    batch_size: Count
+    max_new_tokens: Count
+
+
+class Scoring(_Section):
+    """From outputs to right and wrong."""
+
+    matcher: Matcher
+    first_sentence: bool
+
+
+class Params(_Section):
+    """All of params.yaml."""
+
+    data: Data
+    model: Model
+    embedded: Embedded
+    base: Base
+    sft: Sft
+    unlearn: Unlearn
+    evaluate: Evaluate
+    scoring: Scoring
+
+
+def load_params(path: Path = Path("params.yaml")) -> Params:
+    """Read and check params.yaml.
+
+    Raises:
+        ParamsError: the file is missing, is not YAML, or a value is refused; one line names the
+            key, the value and what is allowed.
+    """
+    try:
+        values = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ParamsError(f"{path}: no such file; run from the project's top folder") from None
+    except yaml.YAMLError as error:
+        raise ParamsError(f"{path}: not YAML ({' '.join(str(error).split())})") from None
+    return parse_params(values, str(path))
+
+
+def parse_params(values: Any, source: str = "params.yaml") -> Params:
+    """Check a mapping as `load_params` does; `source` is named in errors."""
+    try:
+        return Params.model_validate(values)
+    except ValidationError as error:
+        raise ParamsError(
+            f"{source}: " + "; ".join(_explain(item) for item in error.errors())
+        ) from None
+
+
+def _explain(item: Any) -> str:
+    key = ".".join(str(part) for part in item["loc"]) or "top level"
+    message = str(item["msg"]).removeprefix("Value error, ")
+    if item["type"] == "extra_forbidden":
+        return f"{key} is no parameter: check its spelling or remove it"
+    if item["type"] == "missing":
+        return f"{key} is missing: add it"
+    if item["type"] == "value_error":
+        return f"{key}: {message}"
+    return f"{key} = {item['input']!r}: {message[:1].lower()}{message[1:]}"

@@ -1,0 +1,1 @@
+"""Item-level statistics: tests, intervals, multiplicity, agreement, power."""

@@ -1,0 +1,1 @@
+"""Fine-tuned people: profiles, portraits, questions, official files, scoring (UMU-Bench)."""

@@ -1,0 +1,1 @@
+"""Unlearning objectives and the training loop."""

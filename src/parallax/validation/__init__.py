@@ -1,0 +1,1 @@
+"""Great-expectations suites over the data."""
