@@ -1,0 +1,213 @@
+"""Running named checks over data frames with great-expectations, and one report of the results."""
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, TypedDict
+
+import great_expectations as gx
+from great_expectations.core.metric_domain_types import MetricDomainTypes
+from great_expectations.data_context.types.base import ProgressBarsConfig
+from great_expectations.execution_engine import PandasExecutionEngine
+from great_expectations.expectations.expectation import BatchExpectation, Expectation
+from great_expectations.expectations.metrics.metric_provider import metric_value
+from great_expectations.expectations.metrics.table_metric_provider import TableMetricProvider
+
+from parallax.errors import DataError
+from parallax.validation.findings import FINDERS, Findings
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# Offending rows that the report lists for one check; the count is always of all of them.
+LISTED = 20
+# Every frame labels its rows in this column, e.g. "forget_5/123/occupation".
+LABEL = "row"
+
+FrameBuilder = Callable[[], "pd.DataFrame"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Check:
+    """One expectation about one frame, under a name and a description in plain words."""
+
+    name: str
+    description: str
+    frame: str
+    expectation: Expectation
+
+
+class CheckResult(TypedDict):
+    """One check in the report; `error` tells why a check could not be evaluated."""
+
+    name: str
+    description: str
+    success: bool
+    rows_checked: int
+    unexpected_count: int
+    unexpected: list[str]
+    error: str | None
+
+
+class Report(TypedDict):
+    """The whole report, in the order of the checks."""
+
+    success: bool
+    checks: list[CheckResult]
+
+
+class FindingsMetric(TableMetricProvider):  # type: ignore[misc]
+    """Metric `parallax.findings`: the Findings of the finder of that name on a whole batch."""
+
+    metric_name = "parallax.findings"
+    value_keys = ("finder",)
+
+    @metric_value(engine=PandasExecutionEngine)  # type: ignore[untyped-decorator]
+    def _pandas(
+        cls,  # noqa: N805 - great-expectations calls it on the class
+        execution_engine: PandasExecutionEngine,
+        metric_domain_kwargs: dict[str, Any],
+        metric_value_kwargs: dict[str, Any],
+        metrics: dict[str, Any],
+        runtime_configuration: dict[str, Any],
+    ) -> Findings:
+        frame, _, _ = execution_engine.get_compute_domain(
+            metric_domain_kwargs, domain_type=MetricDomainTypes.TABLE
+        )
+        return FINDERS[metric_value_kwargs["finder"]](frame)
+
+
+class ExpectNoFindings(BatchExpectation):  # type: ignore[misc]
+    """Expect the finder registered as `finder` to look at some rows and to find none at fault."""
+
+    finder: str
+
+    metric_dependencies: ClassVar[tuple[str, ...]] = ("parallax.findings",)
+    success_keys: ClassVar[tuple[str, ...]] = ("finder",)
+
+    def _validate(
+        self,
+        metrics: dict[str, Any],
+        runtime_configuration: dict[str, Any] | None = None,
+        execution_engine: PandasExecutionEngine | None = None,
+    ) -> dict[str, Any]:
+        findings: Findings = metrics["parallax.findings"]
+        return {
+            "success": not findings.rows,
+            "result": {"element_count": findings.checked, "findings": findings.rows},
+        }
+
+
+def run_checks(checks: Sequence[Check], builders: Mapping[str, FrameBuilder]) -> Report:
+    """Evaluate every check on its frame, frame by frame in one batch each.
+
+    A frame that its builder refuses (DataError), a missing column or any other exception inside
+    an expectation becomes the `error` of the checks concerned: they did not pass, but no row of
+    theirs is called unexpected. A check that had no row to look at is an error too.
+
+    Raises:
+        DataError: two checks have one name.
+    """
+    names = [check.name for check in checks]
+    if doubled := sorted({name for name in names if names.count(name) > 1}):
+        raise DataError(f"check {', '.join(doubled)} is declared twice: give each its own name")
+    results: dict[str, CheckResult] = {}
+    for frame_name in dict.fromkeys(check.frame for check in checks):
+        group = [check for check in checks if check.frame == frame_name]
+        try:
+            frame = builders[frame_name]()
+        except DataError as error:
+            results |= {check.name: _failed(check, str(error)) for check in group}
+        else:
+            results |= _validate_frame(frame, group)
+    ordered = [results[name] for name in names]
+    return {"success": all(result["success"] for result in ordered), "checks": ordered}
+
+
+def describe_failures(report: Report) -> list[str]:
+    """Return one line per failed check that names the check and its rows, or why it did not run."""
+    return [_describe(result) for result in report["checks"] if not result["success"]]
+
+
+def _describe(result: CheckResult) -> str:
+    if result["error"] is not None:
+        return f"{result['name']} could not be checked: {result['error']}"
+    rest = result["unexpected_count"] - len(result["unexpected"])
+    more = f", and {rest} more" if rest > 0 else ""
+    return f"{result['name']} failed: {', '.join(result['unexpected'])}{more}"
+
+
+def _validate_frame(frame: "pd.DataFrame", checks: Sequence[Check]) -> dict[str, CheckResult]:
+    context = gx.get_context(mode="ephemeral")
+    context.enable_analytics(False)
+    context.variables.progress_bars = ProgressBarsConfig(globally=False)
+    asset = context.data_sources.add_pandas("frames").add_dataframe_asset(checks[0].frame)
+    batch = asset.add_batch_definition_whole_dataframe("all").get_batch({"dataframe": frame})
+    # The name in `meta` finds a result's check again: results come back in another order.
+    expectations = [
+        check.expectation.copy(update={"meta": {"check": check.name}}) for check in checks
+    ]
+    outcome = batch.validate(
+        gx.ExpectationSuite(name=checks[0].frame, expectations=expectations),
+        result_format={"result_format": "COMPLETE", "unexpected_index_column_names": [LABEL]},
+    )
+    by_name = {check.name: check for check in checks}
+    read = {}
+    for result in outcome.results:
+        check = by_name[result.expectation_config.meta["check"]]
+        read[check.name] = _read_result(check, result, len(frame))
+    return read
+
+
+def _read_result(check: Check, result: Any, frame_rows: int) -> CheckResult:
+    error = _exception_message(result.exception_info)
+    if error is not None:
+        return _failed(check, error)
+    values = result.result
+    checked = int(values.get("element_count", frame_rows))
+    if checked == 0:
+        return _failed(check, "there is no row to check")
+    offenders = [] if result.success else _offenders(check, values)
+    return {
+        "name": check.name,
+        "description": check.description,
+        "success": bool(result.success),
+        "rows_checked": checked,
+        "unexpected_count": len(offenders),
+        "unexpected": offenders[:LISTED],
+        "error": None,
+    }
+
+
+def _offenders(check: Check, values: Mapping[str, Any]) -> list[str]:
+    """List the offending rows of an expectation: our own, a column's or pair's, or a total's."""
+    if "findings" in values:
+        return list(values["findings"])
+    if "unexpected_index_list" in values:
+        return [_label(entry) for entry in values["unexpected_index_list"]]
+    kwargs = check.expectation.configuration.kwargs
+    bounds = ", ".join(f"{key} {kwargs[key]}" for key in sorted(kwargs) if key.endswith("value"))
+    return [f"{kwargs.get('column', check.frame)}: {values['observed_value']} ({bounds})"]
+
+
+def _label(entry: Mapping[str, Any]) -> str:
+    seen = ", ".join(f"{column} {value}" for column, value in entry.items() if column != LABEL)
+    return f"{entry[LABEL]}: {seen}"
+
+
+def _exception_message(info: Mapping[str, Any]) -> str | None:
+    """Return the message of the first exception, or None; GX nests them by metric where it can."""
+    nested = [entry for entry in info.values() if isinstance(entry, Mapping)] or [info]
+    raised = [entry for entry in nested if entry.get("raised_exception")]
+    return " ".join(str(raised[0]["exception_message"]).split()) if raised else None
+
+
+def _failed(check: Check, error: str) -> CheckResult:
+    return {
+        "name": check.name,
+        "description": check.description,
+        "success": False,
+        "rows_checked": 0,
+        "unexpected_count": 0,
+        "unexpected": [],
+        "error": error,
+    }
