@@ -9,6 +9,8 @@ Task = Literal["qa", "classification", "cloze", "generation"]
 MODALITIES: tuple[Modality, ...] = ("image", "text")
 EVALUATION_TASKS: tuple[Task, ...] = ("classification", "cloze", "generation")
 LETTERS = ("A", "B", "C", "D")
+SETS = ("forget", "retain", "real")
+MODELS = ("base", "sft", "retain_only", "unlearned")
 
 
 @dataclasses.dataclass(frozen=True)

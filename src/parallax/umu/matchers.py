@@ -1,0 +1,111 @@
+"""From a model's words to one of the options of a classification question."""
+
+import dataclasses
+import difflib
+import re
+from collections.abc import Callable
+
+from rapidfuzz import fuzz, utils
+
+from parallax.errors import DataError
+from parallax.records import LETTERS
+from parallax.registry import Registry
+
+
+@dataclasses.dataclass(frozen=True)
+class Choice:
+    """An answer to a classification question.
+
+    `options` are the options' texts in the order A to D; `logprobs` holds the summed
+    log-probability of each option's answer tokens (nats; empty where it was not computed).
+    """
+
+    output: str
+    options: tuple[str, ...]
+    logprobs: tuple[float, ...] = ()
+
+
+MatchOption = Callable[[Choice], int | None]
+"""Returns the index of the chosen option, or None where the matcher chooses none."""
+
+MATCHERS: Registry[MatchOption] = Registry("matcher")
+
+# "B", "(b)", "B." or "B)" alone, or such a mark and a blank before more text: "B. Lyon".
+_LETTER_FORM = re.compile(
+    r"\(?(?P<alone>[A-D])[.):]?|\(?(?P<mark>[A-D])[.):]\s+(?P<rest>\S.*)", re.IGNORECASE | re.DOTALL
+)
+
+
+@MATCHERS.register("rapidfuzz")
+def match_rapidfuzz(choice: Choice) -> int:
+    """Return the option most similar to the output; a letter answer counts as its option.
+
+    In this order: (1) an output that is an option's text is that option; (2) a letter form ("B",
+    "(B)", "B. Lyon") is the letter's option, unless the text after the letter is the text of
+    another option; (3) else the option of the highest `fuzz.WRatio`, ties by `fuzz.ratio`, then
+    by option order. Texts are compared as `utils.default_process` leaves them: lower-cased, with
+    letters and digits only. WRatio knows an option inside a sentence, where the plain ratio
+    favours long options; of the options that both occur in "It is Nigeria", the ratio takes the
+    longer one.
+    """
+    options = [utils.default_process(option) for option in choice.options]
+    verbatim = _index(options, utils.default_process(choice.output))
+    if verbatim is not None:
+        return verbatim
+    letter = _match_letter(choice.output, options)
+    if letter is not None:
+        return letter
+    output = utils.default_process(choice.output)
+    scores = [(fuzz.WRatio(output, option), fuzz.ratio(output, option)) for option in options]
+    return scores.index(max(scores))
+
+
+@MATCHERS.register("difflib")
+def match_difflib(choice: Choice) -> int:
+    """Return the option of the highest `SequenceMatcher(None, output, option).ratio()`, raw texts.
+
+    The first of equals wins, as in the official `select_answer`; letters mean nothing to it.
+    """
+    output = choice.output.strip()
+    ratios = [difflib.SequenceMatcher(None, output, option).ratio() for option in choice.options]
+    return ratios.index(max(ratios))
+
+
+@MATCHERS.register("exact")
+def match_exact(choice: Choice) -> int | None:
+    """Return the option whose text is the output without its outer blanks, or None.
+
+    This is what the official code does on its forget and retain sets.
+    """
+    return _index(list(choice.options), choice.output.strip())
+
+
+@MATCHERS.register("likelihood")
+def match_likelihood(choice: Choice) -> int:
+    """Return argmax over options of log P(option | question), the sum over its answer tokens.
+
+    UMU-Bench's formula of classification; the first of equals wins. The output is not looked at.
+
+    Raises:
+        DataError: there is not one log-probability for each option, or one is NaN.
+    """
+    logprobs = choice.logprobs
+    if len(logprobs) != len(choice.options) or any(value != value for value in logprobs):
+        raise DataError(
+            f"option_logprobs {list(logprobs)!r} for {len(choice.options)} options: the matcher"
+            " 'likelihood' needs one number for each; evaluate again, or choose another matcher"
+        )
+    return logprobs.index(max(logprobs))
+
+
+def _match_letter(output: str, options: list[str]) -> int | None:
+    form = _LETTER_FORM.fullmatch(output.strip())
+    if form is None:
+        return None
+    index = _index(list(LETTERS[: len(options)]), (form["alone"] or form["mark"]).upper())
+    named = _index(options, utils.default_process(form["rest"] or ""))
+    return index if named is None else named
+
+
+def _index(texts: list[str], text: str) -> int | None:
+    return texts.index(text) if text in texts else None
