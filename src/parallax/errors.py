@@ -1,4 +1,4 @@
-"""Errors that a user can act on: a message names the place, the value, what is allowed, the mend."""
+"""Errors that a user can act on: a message names the place, the value, the mend."""
 
 
 class ParallaxError(Exception):

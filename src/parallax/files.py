@@ -1,12 +1,13 @@
 """Files that are whole or absent, and whose bytes depend on their content alone."""
 
 import contextlib
+import csv
 import hashlib
 import json
 import math
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -78,6 +79,14 @@ def read_json(path: Path) -> Any:
         raise DataError(f"{path}: no such file; run `dvc repro` first") from None
     except json.JSONDecodeError as error:
         raise DataError(f"{path}: not JSON, line {error.lineno}: {error.msg}") from None
+
+
+def write_csv(path: Path, rows: Sequence[Mapping[str, object]], columns: Sequence[str]) -> None:
+    """Write rows as CSV with a header; a key outside `columns` is an error, a missing one empty."""
+    with replace_file(path) as part, part.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, columns, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
 
 
 def write_table(path: Path, table: "pd.DataFrame") -> None:

@@ -1,9 +1,13 @@
 """What every stage's command line has in common."""
 
 import argparse
+import contextlib
+import fcntl
 import logging
+import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 from parallax.errors import ParallaxError
 
@@ -21,3 +25,29 @@ def run_stage(main: Callable[[argparse.Namespace], str], parser: argparse.Argume
         print(f"error: {error}", file=sys.stderr)
         sys.exit(1)
     print(summary)
+
+
+@contextlib.contextmanager
+def hold(out: Path) -> Iterator[None]:
+    """Hold the right to write `out` while the block runs.
+
+    A killed `dvc` leaves its stage running; a second one beside it would write the same files.
+
+    Raises:
+        ParallaxError: another process holds it; the message says which.
+    """
+    path = Path(".checkpoints") / "locks" / out.as_posix().replace("/", "-")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a+") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            lock.seek(0)
+            raise ParallaxError(
+                f"{out} is being written by process {lock.read().strip()}, perhaps left over from"
+                " a killed dvc: wait for it, or stop it, then run again"
+            ) from None
+        lock.truncate(0)
+        lock.write(str(os.getpid()))
+        lock.flush()
+        yield

@@ -1,0 +1,79 @@
+"""Put questions to a model and collect its answers in one table."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from tqdm import tqdm
+
+from parallax.models.encoding import Encoder
+from parallax.models.generating import generate, score_answers
+from parallax.prompts import render_question
+from parallax.records import MODALITIES, Instance
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import torch
+    from transformers import PreTrainedModel
+
+
+def answer_questions(
+    model: "PreTrainedModel",
+    encoder: Encoder,
+    instances: Sequence[Instance],
+    pixels: "torch.Tensor",
+    portrait_rows: Mapping[str, int],
+    batch_size: int,
+    max_new_tokens: int,
+) -> "pd.DataFrame":
+    """Return one row per instance and modality, with the greedy answer.
+
+    `option_logprobs` holds each option's log-probability as an answer (nats, the sum over its
+    tokens and the end token), `option_tokens` their number; both are empty unless the task is
+    classification.
+    """
+    import pandas as pd
+    import pyarrow as pa
+
+    rows = [
+        (i, modality, i.image if modality == "image" else i.text)
+        for i in instances
+        for modality in MODALITIES
+    ]
+    prompts = [render_question(question, i.task) for i, _, question in rows]
+    shown = [portrait_rows[i.person_id] if m == "image" else None for i, m, _ in rows]
+    places = [(row, option) for row, (_, _, q) in enumerate(rows) for option in q.options]
+    options = encoder.encode(
+        [prompts[row] for row, _ in places],
+        [option for _, option in places],
+        [shown[row] for row, _ in places],
+    )
+    with tqdm(total=len(rows) + len(options), desc="evaluate", unit="answer") as bar:
+        asked = encoder.encode_prompts(prompts, shown)
+        outputs = generate(model, encoder, asked, pixels, batch_size, max_new_tokens, bar.update)
+        scores = score_answers(model, encoder, options, pixels, batch_size, bar.update)
+    logprobs: list[list[float]] = [[] for _ in rows]
+    tokens: list[list[int]] = [[] for _ in rows]
+    for (row, _), (logprob, count) in zip(places, scores, strict=True):
+        logprobs[row].append(logprob)
+        tokens[row].append(count)
+    table = pd.DataFrame(
+        {
+            "person_id": [i.person_id for i, _, _ in rows],
+            "task": [i.task for i, _, _ in rows],
+            "field": [i.field for i, _, _ in rows],
+            "modality": [m for _, m, _ in rows],
+            "prompt": [q.prompt for _, _, q in rows],
+            "options": [list(q.options) for _, _, q in rows],
+            "reference": [q.answer for _, _, q in rows],
+            "output": outputs,
+            "option_logprobs": logprobs,
+            "option_tokens": tokens,
+        }
+    )
+    return table.astype(
+        {
+            "options": pd.ArrowDtype(pa.list_(pa.string())),
+            "option_logprobs": pd.ArrowDtype(pa.list_(pa.float64())),
+            "option_tokens": pd.ArrowDtype(pa.list_(pa.int64())),
+        }
+    )

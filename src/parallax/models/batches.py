@@ -1,0 +1,105 @@
+"""Padded batches and the log-probabilities of their answers."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import torch
+
+from parallax.models.encoding import Sample
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Samples padded to one length: `input_ids` and `attention_mask` (B, T), `answers` (B, T) bool.
+
+    `answers[b, t]` says that token t of row b belongs to the answer. `pixel_values` (N, 3, H, W)
+    holds the portraits of the rows that show one, in row order, or is None.
+    """
+
+    input_ids: torch.Tensor
+    attention_mask: torch.Tensor
+    answers: torch.Tensor
+    pixel_values: torch.Tensor | None
+
+
+def collate(
+    samples: Sequence[Sample],
+    pixels: torch.Tensor,
+    pad: int,
+    side: Literal["left", "right"] = "right",
+    device: torch.device | str = "cpu",
+) -> Batch:
+    """Pad samples on one side; `Sample.portrait` is a row of `pixels` (P, 3, H, W)."""
+    width = max(len(sample.tokens) for sample in samples)
+    input_ids = torch.full((len(samples), width), pad)  # (B, T)
+    attention_mask = torch.zeros_like(input_ids)
+    answers = torch.zeros_like(input_ids, dtype=torch.bool)
+    for row, sample in enumerate(samples):
+        start = width - len(sample.tokens) if side == "left" else 0
+        end = start + len(sample.tokens)
+        input_ids[row, start:end] = torch.tensor(sample.tokens)
+        attention_mask[row, start:end] = 1
+        answers[row, start + sample.answer_start : end] = True
+    shown = [sample.portrait for sample in samples if sample.portrait is not None]
+    return Batch(
+        input_ids.to(device),
+        attention_mask.to(device),
+        answers.to(device),
+        pixels[shown].to(device) if shown else None,
+    )
+
+
+def answer_logits(model: "PreTrainedModel", batch: Batch) -> torch.Tensor:
+    """Return the logits (A, V) that predict the batch's A answer tokens, row by row.
+
+    The output layer sees the answer positions alone: prompts, image tokens and padding cost nothing
+    there and can't enter a loss.
+    """
+    inputs = {"input_ids": batch.input_ids, "attention_mask": batch.attention_mask}
+    if batch.pixel_values is not None:
+        inputs["pixel_values"] = batch.pixel_values.to(model.dtype)
+    hidden = model.model(**inputs, use_cache=False).last_hidden_state  # (B, T, D)
+    predicting = batch.answers[:, 1:]  # token t is predicted at t - 1
+    logits: torch.Tensor = model.get_output_embeddings()(hidden[:, :-1][predicting])
+    return logits
+
+
+def answer_tokens(batch: Batch) -> torch.Tensor:
+    """Return the batch's answer tokens (A,), row by row."""
+    return batch.input_ids[batch.answers]
+
+
+def answer_rows(batch: Batch) -> torch.Tensor:
+    """Return the row of each answer token, (A,)."""
+    return batch.answers.nonzero()[:, 0]
+
+
+@dataclass(frozen=True)
+class AnswerNll:
+    """Per sequence: S (B,), the sum of the answer tokens' NLL in nats, and T (B,), their number."""
+
+    total: torch.Tensor
+    tokens: torch.Tensor
+
+    @property
+    def mean(self) -> torch.Tensor:
+        """M = S / T, nats per token, (B,)."""
+        return self.total / self.tokens
+
+
+def answer_nll(logits: torch.Tensor, batch: Batch) -> AnswerNll:
+    """Sum the answer tokens' negative log-likelihood per sequence.
+
+    S = sum_t -log p(y_t | x, y_<t); prompts, image tokens and padding are not in it.
+    """
+    nll = torch.nn.functional.cross_entropy(
+        logits.float(), answer_tokens(batch), reduction="none"
+    )  # (A,)
+    rows = answer_rows(batch)
+    size = batch.input_ids.shape[0]
+    total = nll.new_zeros(size).index_add(0, rows, nll)
+    return AnswerNll(total, torch.bincount(rows, minlength=size))

@@ -1,0 +1,45 @@
+"""Which weights a training may change."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Literal
+
+import torch
+
+from parallax.params import Lora
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+Tuning = Literal["full", "lora"]
+
+# By suffix alone, `q_proj` would also match the vision tower's projections.
+LORA_TARGETS = r".*language_model.*\.(q_proj|k_proj|v_proj|o_proj|gate_proj|up_proj|down_proj)"
+
+
+def open_weights(
+    model: "PreTrainedModel", tuning: Tuning, lora: Lora, seed: int
+) -> Callable[[], "PreTrainedModel"]:
+    """Make the chosen weights of `model` trainable, in place, and return what ends the training.
+
+    `full` opens every weight. `lora` freezes them all and adds adapters to the language model's
+    projections, never to the vision tower: W' = W + (alpha / rank) B A (Hu et al. 2021,
+    arXiv 2106.09685), with A drawn from `seed` and B = 0, so that the first answer is unchanged.
+    Calling the result merges the adapters and returns a plain model.
+    """
+    if tuning == "full":
+        model.requires_grad_(True)
+        return lambda: model
+    from peft import LoraConfig, get_peft_model
+
+    torch.manual_seed(seed)
+    adapted = get_peft_model(
+        model,
+        LoraConfig(
+            r=lora.rank,
+            lora_alpha=lora.alpha,
+            lora_dropout=lora.dropout,
+            target_modules=LORA_TARGETS,
+        ),
+    )
+    merge: Callable[[], PreTrainedModel] = adapted.merge_and_unload
+    return merge

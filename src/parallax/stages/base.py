@@ -1,0 +1,70 @@
+"""Make the base model: train the embedded one from scratch, or fetch a published one."""
+
+import argparse
+from pathlib import Path
+
+from parallax.files import read_table, write_csv
+from parallax.params import load_params
+from parallax.stages.command import hold, run_stage
+
+
+def main(args: argparse.Namespace) -> str:
+    """Write the base model and its training curve (empty for a published model)."""
+    import torch
+
+    from parallax.models import embedded
+    from parallax.models.encoding import Encoder
+    from parallax.models.loading import EMBEDDED, Loaded, best_device, load, save
+    from parallax.training.checkpoint import Checkpoints, checkpoint_key, checkpoint_root
+    from parallax.training.knowledge import encode_knowledge
+    from parallax.training.loop import CURVE
+    from parallax.training.supervised import Source, fit
+    from parallax.umu.experiment import from_table
+
+    params = load_params()
+    with hold(args.out):
+        if params.model.name_or_path != EMBEDDED:
+            save(
+                load(params.model.name_or_path, params.model.dtype, params.model.revision), args.out
+            )
+            write_csv(args.curve, [], CURVE)
+            return f"base: {params.model.name_or_path} -> {args.out}"
+        tables = [args.experiment / f"{name}.parquet" for name in ("base", "sft", "portraits")]
+        taught, later = (from_table(read_table(table)) for table in tables[:2])
+        portraits = read_table(tables[2])
+        processor = embedded.build_processor(
+            # The words of the people to come are in the vocabulary; nothing about them is learned.
+            embedded.vocabulary_texts([*taught, *later]),
+            params.embedded,
+            *embedded.channel_statistics(portraits["portrait"]),
+        )
+        torch.manual_seed(params.base.seed)
+        model = embedded.build_model(params.embedded, processor).to(best_device())
+        encoder = Encoder(processor)
+        pixels, rows = encoder.portraits(portraits)
+        key = checkpoint_key(
+            {"base": params.base.model_dump(), "embedded": params.embedded.model_dump()}, tables
+        )
+        checkpoints = Checkpoints(checkpoint_root() / f"base-{key}")
+        curve = fit(
+            model,
+            [Source(encode_knowledge(encoder, taught, rows), share=1.0)],
+            params.base,
+            pixels,
+            encoder.pad,
+            checkpoints,
+            lambda row: None,
+            "base",
+        )
+        save(Loaded(model, processor), args.out)
+        write_csv(args.curve, curve, CURVE)
+        checkpoints.remove()
+    return f"base: {len(curve)} steps, last loss {curve[-1]['loss']:.3f} nats -> {args.out}"
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--experiment", type=Path, required=True)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--curve", type=Path, required=True)
+    run_stage(main, parser)

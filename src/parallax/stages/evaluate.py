@@ -1,0 +1,42 @@
+"""Ask one model every evaluation question in both modalities and keep every answer."""
+
+import argparse
+from pathlib import Path
+
+from parallax.files import read_table, write_table
+from parallax.params import load_params
+from parallax.stages.command import hold, run_stage
+
+
+def main(args: argparse.Namespace) -> str:
+    """Write one row per question and modality: the answer, and the options' log-probabilities."""
+    from parallax.models.answering import answer_questions
+    from parallax.models.encoding import Encoder
+    from parallax.models.loading import load
+    from parallax.umu.experiment import from_table
+
+    params = load_params()
+    with hold(args.out):
+        loaded = load(args.model, params.model.dtype)
+        encoder = Encoder(loaded.processor)
+        pixels, rows = encoder.portraits(read_table(args.experiment / "portraits.parquet"))
+        instances = from_table(read_table(args.experiment / "evaluation.parquet"))
+        answers = answer_questions(
+            loaded.model,
+            encoder,
+            instances,
+            pixels,
+            rows,
+            params.evaluate.batch_size,
+            params.evaluate.max_new_tokens,
+        )
+        write_table(args.out, answers)
+    return f"evaluate: {len(answers)} answers of {args.model.name} -> {args.out}"
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--model", type=Path, required=True)
+    parser.add_argument("--experiment", type=Path, required=True)
+    parser.add_argument("--out", type=Path, required=True)
+    run_stage(main, parser)

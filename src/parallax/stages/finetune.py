@@ -1,0 +1,72 @@
+"""Fine-tune the base model on the fictitious people: all of them, or the retained ones only."""
+
+import argparse
+from pathlib import Path
+
+from parallax.files import read_json, read_table, write_csv
+from parallax.params import load_params
+from parallax.stages.command import hold, run_stage
+
+
+def main(args: argparse.Namespace) -> str:
+    """Write the fine-tuned model and its training curve."""
+    from parallax.models.encoding import Encoder
+    from parallax.models.loading import Loaded, load, save
+    from parallax.models.tuning import open_weights
+    from parallax.training.checkpoint import Checkpoints, checkpoint_key, checkpoint_root
+    from parallax.training.knowledge import encode_knowledge
+    from parallax.training.loop import CURVE
+    from parallax.training.supervised import Source, fit
+    from parallax.umu.experiment import from_table
+
+    params = load_params()
+    with hold(args.out):
+        facts = read_table(args.experiment / "sft.parquet")
+        inputs = [
+            args.base,
+            *(args.experiment / f"{n}.parquet" for n in ("base", "sft", "portraits")),
+        ]
+        if args.retain_only is not None:
+            facts = facts[facts["person_id"].isin(read_json(args.retain_only)["retain"])]
+            inputs.append(args.retain_only)
+        loaded = load(args.base, params.model.dtype)
+        encoder = Encoder(loaded.processor)
+        pixels, rows = encoder.portraits(read_table(args.experiment / "portraits.parquet"))
+        learned = encode_knowledge(
+            encoder, from_table(facts), rows, text_with_portrait=params.sft.text_path == "image"
+        )
+        sources = [Source(learned, 1 - params.sft.replay_share)]
+        if params.sft.replay_share:
+            known = from_table(read_table(args.experiment / "base.parquet"))
+            sources.append(Source(encode_knowledge(encoder, known, rows), params.sft.replay_share))
+        finish = open_weights(loaded.model, params.sft.tuning, params.sft.lora, params.sft.seed)
+        key = checkpoint_key({"sft": params.sft.model_dump()}, inputs)
+        checkpoints = Checkpoints(checkpoint_root() / f"{args.out.name}-{key}")
+        curve = fit(
+            loaded.model,
+            sources,
+            params.sft,
+            pixels,
+            encoder.pad,
+            checkpoints,
+            lambda row: None,
+            args.out.name,
+        )
+        save(Loaded(finish(), loaded.processor), args.out)
+        write_csv(args.curve, curve, CURVE)
+        checkpoints.remove()
+    people = facts["person_id"].nunique()
+    return (
+        f"{args.out.name}: {people} people, {len(curve)} steps,"
+        f" last loss {curve[-1]['loss']:.3f} nats -> {args.out}"
+    )
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--base", type=Path, required=True)
+    parser.add_argument("--experiment", type=Path, required=True)
+    parser.add_argument("--retain-only", type=Path, help="splits.json: leave its forget set out")
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--curve", type=Path, required=True)
+    run_stage(main, parser)

@@ -1,0 +1,73 @@
+"""Unlearn the forget set: L = alpha * L_mul + beta * L_uni by the chosen method."""
+
+import argparse
+from pathlib import Path
+
+from parallax.files import read_json, read_table, write_csv
+from parallax.params import load_params
+from parallax.stages.command import hold, run_stage
+
+
+def main(args: argparse.Namespace) -> str:
+    """Write the unlearned model and the loss curve of both modalities."""
+    from parallax.models.encoding import Encoder
+    from parallax.models.loading import Loaded, load, save
+    from parallax.models.tuning import open_weights
+    from parallax.training.checkpoint import Checkpoints, checkpoint_key, checkpoint_root
+    from parallax.training.knowledge import encode_knowledge
+    from parallax.training.loop import CURVE, Plan, train
+    from parallax.umu.experiment import from_table
+    from parallax.unlearn.methods import METHODS
+    from parallax.unlearn.objective import TERMS, plan_steps, unlearning_objective
+
+    params = load_params()
+    unlearn = params.unlearn
+    with hold(args.out):
+        splits = read_json(args.experiment / "splits.json")
+        facts = read_table(args.experiment / "sft.parquet")
+        parts = {
+            part: facts[facts["person_id"].isin(splits[part])] for part in ("forget", "retain")
+        }
+        loaded = load(args.model, params.model.dtype)
+        encoder = Encoder(loaded.processor)
+        pixels, rows = encoder.portraits(read_table(args.experiment / "portraits.parquet"))
+        refuse = METHODS[unlearn.method].forget_answer == "refusal"
+        forget = encode_knowledge(
+            encoder,
+            from_table(parts["forget"]),
+            rows,
+            answers=list(parts["forget"]["refusal"]) if refuse else None,
+        )
+        retain = encode_knowledge(encoder, from_table(parts["retain"]), rows)
+        steps = plan_steps(
+            len(forget.image),
+            len(retain.image),
+            unlearn.batch_size,
+            unlearn.descent.epochs,
+            unlearn.seed,
+        )
+        finish = open_weights(loaded.model, unlearn.tuning, unlearn.lora, unlearn.seed)
+        objective = unlearning_objective(
+            loaded.model, unlearn, forget, retain, steps, pixels, encoder.pad
+        )
+        key = checkpoint_key({"unlearn": unlearn.model_dump()}, [args.model, args.experiment])
+        checkpoints = Checkpoints(checkpoint_root() / f"{args.out.name}-{key}")
+        count = len(steps.forget)
+        plan = Plan(count, count / unlearn.descent.epochs, unlearn.descent.learning_rate, unlearn)
+        curve = train(loaded.model, objective, plan, checkpoints, lambda row: None, "unlearn")
+        save(Loaded(finish(), loaded.processor), args.out)
+        write_csv(args.curve, curve, (*CURVE, *TERMS))
+        checkpoints.remove()
+    return (
+        f"unlearn: {unlearn.method}, alpha {unlearn.alpha:g}, beta {unlearn.beta:g},"
+        f" {len(splits['forget'])} people, {len(curve)} steps -> {args.out}"
+    )
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--model", type=Path, required=True, help="the fine-tuned model")
+    parser.add_argument("--experiment", type=Path, required=True)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--curve", type=Path, required=True)
+    run_stage(main, parser)

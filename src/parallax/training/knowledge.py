@@ -1,0 +1,47 @@
+"""Knowledge instances as token sequences, both modalities side by side."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from parallax.models.encoding import Encoder, Sample
+from parallax.prompts import render_question
+from parallax.records import Instance, Modality
+
+
+@dataclass(frozen=True)
+class Knowledge:
+    """Encoded knowledge instances: row i of `image` and row i of `text` are the same fact."""
+
+    image: Sequence[Sample]
+    text: Sequence[Sample]
+
+    def side(self, modality: Modality) -> Sequence[Sample]:
+        """Return one modality's samples."""
+        return self.image if modality == "image" else self.text
+
+
+def encode_knowledge(
+    encoder: Encoder,
+    instances: Sequence[Instance],
+    portrait_rows: Mapping[str, int],
+    text_with_portrait: bool = False,
+    answers: Sequence[str] | None = None,
+) -> Knowledge:
+    """Encode instances with their answers, or with `answers` (one per instance) instead.
+
+    `portrait_rows` gives each person's row of the portrait table. `text_with_portrait` attaches
+    the portrait to the text questions too (the LLaMA-Factory export of the official code).
+    """
+    shown = [portrait_rows[instance.person_id] for instance in instances]
+    return Knowledge(
+        image=encoder.encode(
+            [render_question(i.image, i.task) for i in instances],
+            answers or [i.image.answer for i in instances],
+            shown,
+        ),
+        text=encoder.encode(
+            [render_question(i.text, i.task) for i in instances],
+            answers or [i.text.answer for i in instances],
+            shown if text_with_portrait else [None] * len(instances),
+        ),
+    )

@@ -1,0 +1,92 @@
+"""Supervised training on questions and answers in both modalities."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+
+from parallax.models.batches import answer_logits, answer_nll, collate
+from parallax.models.encoding import Sample
+from parallax.params import Base
+from parallax.seeding import generator
+from parallax.training.checkpoint import Checkpoints
+from parallax.training.knowledge import Knowledge
+from parallax.training.loop import Objective, Observer, Plan, Row, Term, train
+from parallax.training.order import bucket, draw
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+
+@dataclass(frozen=True)
+class Source:
+    """Knowledge to train on, and its share of the samples."""
+
+    knowledge: Knowledge
+    share: float
+
+
+def plan_batches(
+    sources: Sequence[Source], epochs: int, batch_size: int, image_share: float, seed: int
+) -> tuple[list[Sample], list[list[int]]]:
+    """Return all samples, and the batches of the whole training as indices into them.
+
+    An epoch has as many samples of the first source as that source has instances in both
+    modalities; `image_share` of every source's samples come with the portrait, and the other
+    sources are drawn in proportion to their shares. Each pool is drawn in whole permutations.
+    """
+    rng = generator("supervised order", seed)
+    samples: list[Sample] = []
+    drawn: list[int] = []
+    first = sources[0]
+    total = epochs * 2 * len(first.knowledge.image) / first.share
+    for source in sources:
+        for pool, share in (
+            (source.knowledge.image, image_share),
+            (source.knowledge.text, 1 - image_share),
+        ):
+            members = range(len(samples), len(samples) + len(pool))
+            samples.extend(pool)
+            drawn.extend(draw(members, round(total * source.share * share), rng))
+    rng.shuffle(drawn)
+    return samples, bucket(drawn, [len(s.tokens) for s in samples], batch_size, rng)
+
+
+def supervised_objective(
+    model: "PreTrainedModel",
+    samples: Sequence[Sample],
+    batches: Sequence[Sequence[int]],
+    pixels: torch.Tensor,
+    pad: int,
+) -> Objective:
+    """Return the objective mean_b M_b, with M_b the mean NLL of sequence b's answer tokens, nats.
+
+    Every fact weighs the same, whatever the length of its answer.
+    """
+
+    def objective(step: int) -> Iterator[Term]:
+        batch = collate([samples[i] for i in batches[step]], pixels, pad, device=model.device)
+        nll = answer_nll(answer_logits(model, batch), batch)
+        yield Term("nll", nll.mean.mean(), 1.0)
+
+    return objective
+
+
+def fit(
+    model: "PreTrainedModel",
+    sources: Sequence[Source],
+    params: Base,
+    pixels: torch.Tensor,
+    pad: int,
+    checkpoints: Checkpoints,
+    observe: Observer,
+    label: str,
+) -> list[Row]:
+    """Train `model` on the sources as `params` says and return the curve, one row per step."""
+    samples, batches = plan_batches(
+        sources, params.epochs, params.batch_size, params.image_share, params.seed
+    )
+    plan = Plan(len(batches), len(batches) / params.epochs, params.learning_rate, params)
+    objective = supervised_objective(model, samples, batches, pixels, pad)
+    return train(model, objective, plan, checkpoints, observe, label)
