@@ -1,0 +1,204 @@
+"""The experiment: who takes part, and its knowledge instances as tables."""
+
+import dataclasses
+from collections.abc import Container, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from parallax.errors import DataError
+from parallax.params import Data
+from parallax.records import Instance, Person, Question, Task
+from parallax.seeding import generator
+from parallax.umu.official import AUXILIARY, FULL, REAL, read_ids, read_subset
+from parallax.umu.splits import (
+    FORGET_SUBSETS,
+    RETAIN_SUBSETS,
+    choose_people,
+    recover_order,
+    shuffle_ids,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+COLUMNS = (
+    "person_id",
+    "task",
+    "field",
+    "image_prompt",
+    "image_answer",
+    "image_options",
+    "text_prompt",
+    "text_answer",
+    "text_options",
+)
+MIN_REFUSALS = 100
+
+
+@dataclasses.dataclass(frozen=True)
+class Experiment:
+    """The people of the experiment; of the fictitious, the first are those to forget."""
+
+    fictitious: list[Person]
+    real: list[Person]
+    auxiliary: list[Person]
+
+    def split(self, forget_people: int) -> dict[str, list[str]]:
+        """Return the IDs by set when the first `forget_people` fictitious people are forgotten."""
+        fictitious, real, auxiliary = (
+            [person.person_id for person in people]
+            for people in (self.fictitious, self.real, self.auxiliary)
+        )
+        return {
+            "forget": fictitious[:forget_people],
+            "retain": fictitious[forget_people:],
+            "real": real,
+            "auxiliary": auxiliary,
+        }
+
+
+def select_people(folder: Path, auxiliary_folder: Path, data: Data) -> Experiment:
+    """Read the official files in `folder` and the auxiliary set, and choose who takes part.
+
+    Fictitious people follow the subsets of the files (`splits.choose_people`); real people are the
+    first of a seeded order, auxiliary people the first of their file. `data.forget_ratio` has no
+    part in it.
+
+    Raises:
+        DataError: a file is not usable, or a set has fewer people than are asked for.
+    """
+    everyone = {person.person_id: person for person in read_subset(folder, FULL)}
+    subsets = {subset: read_ids(folder, subset) for subset in (*FORGET_SUBSETS, *RETAIN_SUBSETS)}
+    order = recover_order(subsets, list(everyone))
+    ids = choose_people(order, len(subsets[FORGET_SUBSETS[-1]]), data.people)
+    real = {person.person_id: person for person in _rename(read_subset(folder, REAL), everyone)}
+    real_ids = shuffle_ids(list(real), data.seed, "real people")
+    auxiliary = read_subset(auxiliary_folder, AUXILIARY) if data.auxiliary_people else []
+    for name, asked, present in (
+        ("real_people", data.real_people, len(real)),
+        ("auxiliary_people", data.auxiliary_people, len(auxiliary)),
+    ):
+        if asked > present:
+            raise DataError(f"data.{name} = {asked}, but the data set has {present}: lower it")
+    if shared := sorted(
+        {person.person_id for person in auxiliary} & (everyone.keys() | real.keys())
+    ):
+        raise DataError(f"{AUXILIARY}: ID {shared[0]} is taken by another set: rename it")
+    return Experiment(
+        fictitious=[everyone[person_id] for person_id in ids],
+        real=[real[person_id] for person_id in real_ids[: data.real_people]],
+        auxiliary=auxiliary[: data.auxiliary_people],
+    )
+
+
+def _rename(real: Sequence[Person], taken: Container[str]) -> list[Person]:
+    """Put an R before the IDs of real people if any of them is taken.
+
+    Tables of the experiment tell people apart by ID alone, and forks may number each set from 1.
+    """
+    if not any(person.person_id in taken for person in real):
+        return list(real)
+    return [
+        dataclasses.replace(
+            person,
+            person_id=f"R{person.person_id}",
+            instances=tuple(
+                dataclasses.replace(instance, person_id=f"R{person.person_id}")
+                for instance in person.instances
+            ),
+        )
+        for person in real
+    ]
+
+
+def list_instances(people: Iterable[Person], tasks: Sequence[Task] | None = None) -> list[Instance]:
+    """Return the people's instances, of the given tasks or of all, person by person."""
+    return [
+        instance
+        for person in people
+        for instance in person.instances
+        if tasks is None or instance.task in tasks
+    ]
+
+
+def to_table(instances: Iterable[Instance]) -> "pd.DataFrame":
+    """Return one row per instance, with both modalities side by side, in the order given."""
+    import pandas as pd
+    import pyarrow as pa
+
+    rows = [
+        (
+            instance.person_id,
+            instance.task,
+            instance.field,
+            instance.image.prompt,
+            instance.image.answer,
+            list(instance.image.options),
+            instance.text.prompt,
+            instance.text.answer,
+            list(instance.text.options),
+        )
+        for instance in instances
+    ]
+    table = pd.DataFrame(rows, columns=list(COLUMNS))
+    # Without a type, a column of empty lists alone would be stored as lists of nothing.
+    texts = pd.ArrowDtype(pa.list_(pa.string()))
+    return table.astype({"image_options": texts, "text_options": texts})
+
+
+def from_table(table: "pd.DataFrame") -> list[Instance]:
+    """Return the instances of a table, whose further columns are left aside.
+
+    Raises:
+        DataError: a column is missing.
+    """
+    if missing := [column for column in COLUMNS if column not in table.columns]:
+        raise DataError(f"instances: no column {', '.join(missing)}; run `dvc repro` first")
+    return [
+        Instance(
+            person_id,
+            task,
+            field,
+            image=Question(image_prompt, image_answer, tuple(image_options)),
+            text=Question(text_prompt, text_answer, tuple(text_options)),
+        )
+        for (
+            person_id,
+            task,
+            field,
+            image_prompt,
+            image_answer,
+            image_options,
+            text_prompt,
+            text_answer,
+            text_options,
+        ) in table[list(COLUMNS)].itertuples(index=False, name=None)
+    ]
+
+
+def read_refusals(path: Path) -> list[str]:
+    """Read the refusing answers, one a line.
+
+    Raises:
+        DataError: the file is missing, a line occurs twice, or there are fewer than 100.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except FileNotFoundError:
+        raise DataError(f"{path}: no such file; want one refusing answer a line") from None
+    refusals = [line.strip() for line in lines if line.strip()]
+    distinct = {line.casefold() for line in refusals}
+    if len(distinct) < len(refusals):
+        twice = next(line for i, line in enumerate(refusals) if line in refusals[:i])
+        raise DataError(f"{path}: {twice!r} occurs twice: remove one")
+    if len(refusals) < MIN_REFUSALS:
+        raise DataError(f"{path}: {len(refusals)} refusals; want {MIN_REFUSALS} or more")
+    return refusals
+
+
+def choose_refusals(instances: Sequence[Instance], refusals: Sequence[str], seed: int) -> list[str]:
+    """Return a refusal for each instance, fixed by person, field and seed; it has no modality."""
+    return [
+        generator(seed, "refusal", instance.person_id, instance.field).choice(refusals)
+        for instance in instances
+    ]

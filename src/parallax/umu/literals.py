@@ -1,0 +1,47 @@
+"""Python literals and JSON inside the cells of the official files, without evaluating code."""
+
+import ast
+import json
+
+from parallax.errors import DataError
+
+
+def parse_literal(cell: object) -> object:
+    """Return the value of a JSON text or, failing that, of a Python literal.
+
+    JSON comes first, because forks write `null` and `NaN`, which are no Python literals.
+
+    Raises:
+        DataError: the cell is no text, is neither of the two, or a mapping in it repeats a key.
+    """
+    if not isinstance(cell, str):
+        raise DataError(f"{cell!r} is no text; want a Python literal or JSON in a string")
+    try:
+        return json.loads(cell, object_pairs_hook=_unique)
+    except (json.JSONDecodeError, RecursionError):
+        pass
+    try:
+        tree = ast.parse(cell.strip(), mode="eval")
+        _refuse_repeats(tree)
+        value: object = ast.literal_eval(tree)
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        raise DataError(f"{_shorten(cell)} is neither a Python literal nor JSON") from None
+    return value
+
+
+def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    mapping = dict(pairs)
+    if len(mapping) < len(pairs):
+        keys = [key for key, _ in pairs]
+        raise DataError(f"key {max(keys, key=keys.count)!r} occurs twice")
+    return mapping
+
+
+def _refuse_repeats(tree: ast.Expression) -> None:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Dict):
+            _unique([(ast.dump(key), None) for key in node.keys if key is not None])
+
+
+def _shorten(text: str) -> str:
+    return repr(text if len(text) <= 60 else text[:57] + "...")

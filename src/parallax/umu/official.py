@@ -1,0 +1,173 @@
+"""The official UMU-Bench files: one folder per subset, questions as Python literals in strings.
+
+Layout as read by the benchmark's code (github.com/QDRhhhh/UMU-bench). Its misspelt key
+`muitimodal` is written and read here and goes no further.
+"""
+
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from parallax.errors import DataError
+from parallax.files import replace_file
+from parallax.records import LETTERS, Instance, Person, Question, Task
+from parallax.umu.official_rows import (
+    COLUMNS,
+    IMAGE_KEY,
+    TASK_COLUMNS,
+    TEXT_KEY,
+    parse_id,
+    parse_row,
+)
+
+FILE_NAME = "train-00000-of-00001.parquet"
+FULL = "Full_Set"
+REAL = "Real_Person_Set"
+AUXILIARY = "Auxiliary_Set"
+
+_ALIASES = {FULL: ("fulldata",), REAL: ("realperson",)}
+_SHARD = re.compile(r".*-of-(\d+)\.parquet")
+
+# Lets the `datasets` library show the portraits as pictures instead of as bytes.
+_FEATURES = {
+    column: {"_type": "Image"} if column == "image" else {"dtype": "string", "_type": "Value"}
+    for column in COLUMNS
+}
+
+
+def write_subset(folder: Path, subset: str, people: Sequence[Person]) -> None:
+    """Write `folder`/`subset`/train-00000-of-00001.parquet; same people, same bytes.
+
+    Raises:
+        DataError: the answer of a classification is not among its options.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    portrait = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
+    schema = pa.schema(
+        [(column, portrait if column == "image" else pa.string()) for column in COLUMNS],
+        metadata={"huggingface": json.dumps({"info": {"features": _FEATURES}})},
+    )
+    table = pa.Table.from_pylist([_to_row(person) for person in people], schema)
+    with replace_file(folder / subset / FILE_NAME) as part:
+        pq.write_table(table, part, compression="zstd")
+
+
+def read_subset(folder: Path, subset: str) -> list[Person]:
+    """Read the people of one subset, in the order of the file.
+
+    Both spellings of the multimodal key, Python literals and JSON, text and whole-number IDs, and
+    the folder names of known forks are accepted.
+
+    Raises:
+        DataError: the folder or a file is missing or unreadable, or a row is bad; the message
+            names the subset, the ID, the column and the reason. No row is ever left out.
+    """
+    rows = _read_rows(folder, subset, COLUMNS)
+    return [parse_row(row, person_id, subset) for person_id, row in rows.items()]
+
+
+def read_ids(folder: Path, subset: str) -> list[str]:
+    """Read only the IDs of one subset, in the order of the file.
+
+    Raises:
+        DataError: as for `read_subset`.
+    """
+    return list(_read_rows(folder, subset, ("ID",)))
+
+
+def _to_row(person: Person) -> dict[str, object]:
+    of_task: dict[Task, list[Instance]] = {}
+    for instance in person.instances:
+        of_task.setdefault(instance.task, []).append(instance)
+    qa = of_task.get("qa", [])
+    row: dict[str, object] = {
+        "ID": person.person_id,
+        "image": {"bytes": person.portrait, "path": f"{person.person_id}.png"},
+        "Biography": person.biography,
+        "MM_QA": repr(_qa_cell({instance.field: instance.image for instance in qa})),
+        "UM_QA": repr(_qa_cell({instance.field: instance.text for instance in qa})),
+    }
+    for column, task in TASK_COLUMNS.items():
+        instances = of_task.get(task, [])
+        cell = {
+            TEXT_KEY: {entry.field: _entry(entry.text, entry) for entry in instances},
+            IMAGE_KEY: {entry.field: _entry(entry.image, entry) for entry in instances},
+        }
+        row[column] = repr(cell)
+    return row
+
+
+def _qa_cell(questions: dict[str, Question]) -> dict[str, dict[str, str]]:
+    return {
+        "question": {field: question.prompt for field, question in questions.items()},
+        "answer": {field: question.answer for field, question in questions.items()},
+    }
+
+
+def _entry(question: Question, instance: Instance) -> dict[str, object]:
+    if instance.task != "classification":
+        return {"question": question.prompt, "answer": question.answer}
+    options = dict(zip(LETTERS, question.options, strict=True))
+    letters = [letter for letter, text in options.items() if text == question.answer]
+    if not letters:
+        raise DataError(
+            f"ID {instance.person_id}, classification of {instance.field}: the answer"
+            f" {question.answer!r} is not among the options {list(question.options)}"
+        )
+    return {"question": question.prompt, "options": options, "answer": letters[0]}
+
+
+def _read_rows(folder: Path, subset: str, columns: Sequence[str]) -> dict[str, dict[str, object]]:
+    """Return the rows of all shards by ID."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    rows: dict[str, dict[str, object]] = {}
+    for file in _list_shards(_find_folder(folder, subset)):
+        try:
+            present = pq.read_schema(file).names
+            if missing := [column for column in columns if column not in present]:
+                raise DataError(f"{subset}: {file} has no column {', '.join(missing)}")
+            loaded = pq.read_table(file, columns=list(columns), partitioning=None).to_pylist()
+        except (pa.ArrowException, OSError) as error:
+            reason = " ".join(str(error).split())
+            raise DataError(f"{subset}: {file} is not readable as parquet ({reason})") from None
+        for number, row in enumerate(loaded):
+            person_id = parse_id(row["ID"], f"{subset}, row {number} of {file.name}")
+            if person_id in rows:
+                raise DataError(f"{subset}, ID {person_id}, column ID: occurs twice")
+            rows[person_id] = row
+    if not rows:
+        raise DataError(f"{subset}: no rows in {folder}")
+    return rows
+
+
+def _find_folder(folder: Path, subset: str) -> Path:
+    """Return the folder of a subset under its official name or one that forks give it."""
+    if (folder / subset).is_dir():
+        return folder / subset
+    names = {_plain(subset), *_ALIASES.get(subset, ())}
+    present = sorted(path for path in folder.glob("*") if path.is_dir())
+    found = [path for path in present if _plain(path.name) in names]
+    if len(found) != 1:
+        names_found = ", ".join(path.name for path in found or present) or "none"
+        raise DataError(f"{subset}: want one folder of this name in {folder}; found {names_found}")
+    return found[0]
+
+
+def _list_shards(folder: Path) -> list[Path]:
+    files = sorted(folder.glob("*.parquet"))
+    for file in files:
+        match = _SHARD.fullmatch(file.name)
+        if match and int(match[1]) != len(files):
+            raise DataError(f"{folder}: {len(files)} parquet files, but {file.name} is one of many")
+    if not files:
+        raise DataError(f"{folder}: no parquet file; want {FILE_NAME}")
+    return files
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", name.lower())
