@@ -30,9 +30,12 @@ MatchOption = Callable[[Choice], int | None]
 
 MATCHERS: Registry[MatchOption] = Registry("matcher")
 
-# "B", "(b)", "B." or "B)" alone, or such a mark and a blank before more text: "B. Lyon".
+# "B", "(b)" or "B." alone, or a marked letter and a blank before more text, "B. Lyon"; either may
+# follow "Answer:", "Option" or "The correct answer is".
 _LETTER_FORM = re.compile(
-    r"\(?(?P<alone>[A-D])[.):]?|\(?(?P<mark>[A-D])[.):]\s+(?P<rest>\S.*)", re.IGNORECASE | re.DOTALL
+    r"(?:(?:the\s+)?(?:correct\s+)?(?:answer|option)(?:\s+is)?\s*:?\s+)?"
+    r"\(?(?:(?P<alone>[A-D])[.):]*|(?P<mark>[A-D])[.):]+\s+(?P<rest>\S.*))",
+    re.IGNORECASE | re.DOTALL,
 )
 
 
@@ -41,21 +44,23 @@ def match_rapidfuzz(choice: Choice) -> int:
     """Return the option most similar to the output; a letter answer counts as its option.
 
     In this order: (1) an output that is an option's text is that option; (2) a letter form ("B",
-    "(B)", "B. Lyon") is the letter's option, unless the text after the letter is the text of
-    another option; (3) else the option of the highest `fuzz.WRatio`, ties by `fuzz.ratio`, then
-    by option order. Texts are compared as `utils.default_process` leaves them: lower-cased, with
-    letters and digits only. WRatio knows an option inside a sentence, where the plain ratio
-    favours long options; of the options that both occur in "It is Nigeria", the ratio takes the
-    longer one.
+    "(B)", "B. Lyon", "The answer is B.") is the letter's option, unless the text after the letter
+    is another option's text; (3) else the option of the highest `fuzz.WRatio`, ties by
+    `fuzz.ratio`, then by option order. Texts are compared as `utils.default_process` leaves them,
+    lower-cased letters and digits, after a look at the raw texts. WRatio finds an option inside a
+    sentence, where the plain ratio favours long options; where one option lies inside another, as
+    Niger in "It is Nigeria", the ratio takes the longer.
     """
-    options = [utils.default_process(option) for option in choice.options]
-    verbatim = _index(options, utils.default_process(choice.output))
+    verbatim = match_exact(choice)
     if verbatim is not None:
         return verbatim
+    output = utils.default_process(choice.output)
+    options = [utils.default_process(option) for option in choice.options]
+    if output in options:
+        return options.index(output)
     letter = _match_letter(choice.output, options)
     if letter is not None:
         return letter
-    output = utils.default_process(choice.output)
     scores = [(fuzz.WRatio(output, option), fuzz.ratio(output, option)) for option in options]
     return scores.index(max(scores))
 
@@ -77,7 +82,8 @@ def match_exact(choice: Choice) -> int | None:
 
     This is what the official code does on its forget and retain sets.
     """
-    return _index(list(choice.options), choice.output.strip())
+    output = choice.output.strip()
+    return choice.options.index(output) if output in choice.options else None
 
 
 @MATCHERS.register("likelihood")
@@ -102,10 +108,7 @@ def _match_letter(output: str, options: list[str]) -> int | None:
     form = _LETTER_FORM.fullmatch(output.strip())
     if form is None:
         return None
-    index = _index(list(LETTERS[: len(options)]), (form["alone"] or form["mark"]).upper())
-    named = _index(options, utils.default_process(form["rest"] or ""))
-    return index if named is None else named
-
-
-def _index(texts: list[str], text: str) -> int | None:
-    return texts.index(text) if text in texts else None
+    rest = utils.default_process(form["rest"] or "")
+    if rest in options:
+        return options.index(rest)
+    return LETTERS.index((form["alone"] or form["mark"]).upper())

@@ -1,6 +1,5 @@
 """From the outputs of one model to a scored table."""
 
-import dataclasses
 import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
@@ -62,6 +61,7 @@ def check_outputs(outputs: pd.DataFrame, source: str) -> None:
     refuse(outputs["reference"].str.strip() == "", "reference", "is empty: every output matches it")
     classified = outputs["task"] == "classification"
     refuse(classified & ~outputs["options"].map(_is_four), "options", "are not four texts")
+    refuse(classified & ~outputs["option_logprobs"].map(_is_list), "option_logprobs", "is no list")
     doubled = outputs.duplicated(list(KEY))
     if doubled.any():
         raise DataError(
@@ -77,6 +77,10 @@ def describe_row(row: Mapping[Hashable, Any]) -> str:
 
 def _is_text(value: object) -> bool:
     return isinstance(value, str)
+
+
+def _is_list(value: object) -> bool:
+    return isinstance(value, list | tuple | np.ndarray)
 
 
 def _is_four(value: object) -> bool:
@@ -150,13 +154,11 @@ def score_outputs(
     scored.loc[judged.index, "score"] = [float(right) for _, right in verdicts]
 
     texts = scored.loc[generated, ["reference", "output"]].itertuples(index=False, name=None)
-    overlaps = pd.DataFrame(
-        [dataclasses.astuple(overlap) for overlap in measure_overlap(list(texts))],
-        index=scored.index[generated],
-        columns=["rouge1", "rouge2", "score", "bleu"],
-        dtype=float,
-    )
-    scored.loc[generated, overlaps.columns] = overlaps
+    overlaps = measure_overlap(list(texts))
+    scored.loc[generated, "score"] = [overlap.rouge_l for overlap in overlaps]
+    scored.loc[generated, "rouge1"] = [overlap.rouge1 for overlap in overlaps]
+    scored.loc[generated, "rouge2"] = [overlap.rouge2 for overlap in overlaps]
+    scored.loc[generated, "bleu"] = [overlap.bleu for overlap in overlaps]
     return scored
 
 
