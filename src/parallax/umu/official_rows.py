@@ -24,7 +24,6 @@ TEXT_KEY = "unimodal"
 IMAGE_KEY = "muitimodal"
 _IMAGE_KEYS = (IMAGE_KEY, "multimodal")
 _LETTER = re.compile(r"\s*([A-Za-z])\s*(?:[.:)]\s*(.*?))?\s*", re.DOTALL)
-_PROMPT_SCAFFOLD = re.compile(r"^\s*USER:|<image>|ASSISTANT:\s*$")
 
 T = TypeVar("T")
 Questions = dict[str, Question]
@@ -170,7 +169,7 @@ def _right_option(answer: str, options: Mapping[str, str], place: str) -> str:
 def _pair(person_id: str, task: Task, image: Questions, text: Questions) -> list[Instance]:
     if odd := sorted(image.keys() ^ text.keys()):
         has, lacks = ("image", "text") if odd[0] in image else ("text", "image")
-        raise DataError(f"question {odd[0]!r} has a {has} side without its {lacks} twin")
+        raise DataError(f"question {odd[0]!r} has no {lacks} twin of its {has} side")
     return [Instance(person_id, task, field, image[field], text[field]) for field in image]
 
 
@@ -192,8 +191,9 @@ def _entry(mapping: Mapping[str, object], key: str, what: str) -> object:
 
 def _prompt(value: object, field: str) -> str:
     """Return a question without what belongs to the prompt's template."""
-    text = _text(value, field, "question")
-    return _text(_PROMPT_SCAFFOLD.sub("", text), field, "question")
+    text = _text(value, field, "question").replace("<image>", "").strip()
+    text = text.removeprefix("USER:").removesuffix("ASSISTANT:")
+    return _text(text, field, "question")
 
 
 def _text(value: object, field: str, what: str) -> str:
