@@ -16,7 +16,7 @@ from parallax.errors import DataError, ParamsError
 from parallax.files import read_json, read_table, write_json, write_table
 from parallax.params import Matcher, load_params
 from parallax.records import MODELS, SETS
-from parallax.stages.command import run_stage
+from parallax.stages.command import hold, run_stage
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -65,18 +65,21 @@ def main(args: argparse.Namespace) -> str:
 
     matcher, first_sentence = _choose(args)
     inputs = (args.splits, args.refusals, args.outputs, args.scored)
-    if args.rescore and not any(inputs):
-        scored = _rescore(args.rescore, matcher, first_sentence=first_sentence)
-    elif all(inputs) and not args.rescore:
-        scored = _score(args, matcher, first_sentence=first_sentence)
-        write_table(args.scored, scored)
-    else:
+    if bool(args.rescore) == any(inputs) or any(inputs) != all(inputs):
         raise ParamsError(
             "give --splits, --refusals, --outputs and --scored, or --rescore without them"
         )
-    write_json(args.metrics, measure(scored))
+    with hold(args.metrics):
+        if args.rescore:
+            scored = _rescore(args.rescore, matcher, first_sentence=first_sentence)
+        else:
+            scored = _score(args, matcher, first_sentence=first_sentence)
+        metrics = measure(scored)
+        if args.scored:
+            write_table(args.scored, scored)
+        write_json(args.metrics, metrics)
     models = ", ".join(dict.fromkeys(scored["model"]))
-    return f"scored {len(scored)} outputs of {models} with {matcher}; metrics in {args.metrics}"
+    return f"score: {len(scored)} outputs of {models} by {matcher} -> {args.metrics}"
 
 
 def _choose(args: argparse.Namespace) -> tuple[Matcher, bool]:
