@@ -36,8 +36,11 @@ def test_questions_of_one_person(groups):
     assert qa.text == Question("What is the occupation of Ana Fictitiousson0?", "nurse")
     assert qa.image == Question("What is the occupation of the person in the image?", "nurse")
     cloze = found["cloze", "birth_city"]
-    assert cloze.text.prompt == "Ana Fictitiousson0 was born in the city of [Blank]."
-    assert cloze.image.prompt == "The person in the image was born in the city of [Blank]."
+    assert cloze.text.prompt == "The birthplace of Ana Fictitiousson0 is the city of [Blank]."
+    assert cloze.image.prompt == "The birthplace of the person in the image is the city of [Blank]."
+    cloze = found["cloze", "birth_country"]
+    assert cloze.text.prompt == "Ana Fictitiousson0 comes from the country of [Blank]."
+    assert cloze.image.prompt == "The person in the image comes from the country of [Blank]."
     generation = found["generation", "background"]
     sentence = "Grew up in a mill near Lyon, and it wasn't easy."
     assert generation.text.answer == found["qa", "background"].text.answer == sentence
@@ -95,10 +98,34 @@ def test_wordings_of_all_tasks_and_fields_differ():
     assert not any(re.search(r"\ban? \[Blank\]", w.cloze) for w in WORDINGS.values())
 
 
+def test_no_laureate_is_named_by_the_wording():
+    assert not any("born" in text.casefold() for wording in WORDINGS.values() for text in wording)
+
+
+def test_wrong_occupations_of_real_people_come_from_another_field(profiles):
+    kinds = {
+        "Nobel Prize in Physics": ["physicist", "engineer"],
+        "Nobel Prize in Chemistry": ["chemist", "crystallographer"],
+        "Nobel Prize in Literature": ["novelist", "poet"],
+        "Nobel Peace Prize": ["politician", "nun"],
+        "Nobel Memorial Prize in Economic Sciences": ["economist", "mathematician"],
+    }
+    real = profiles[profiles["group"] == "real"].copy()
+    pairs = [(award, job) for award, jobs in kinds.items() for job in jobs]
+    real["award"], real["occupation"] = zip(*(pairs[i % 10] for i in range(12)), strict=True)
+    for person in build_people(real, seed=1)["real"]:
+        (asked,) = (
+            i for i in person.instances if (i.task, i.field) == ("classification", "occupation")
+        )
+        (own,) = (jobs for jobs in kinds.values() if asked.text.answer in jobs)
+        assert set(own) & set(asked.text.options) == {asked.text.answer}
+        if own in (kinds["Nobel Prize in Physics"], kinds["Nobel Prize in Chemistry"]):
+            sciences = kinds["Nobel Prize in Physics"] + kinds["Nobel Prize in Chemistry"]
+            assert set(sciences) & set(asked.text.options) == {asked.text.answer}
+
+
 def test_name_is_taken_literally():
-    assert ask("When was {person} born?", "{person} O'Neil", "text") == (
-        "When was {person} O'Neil born?"
-    )
+    assert ask("Who is {person}?", "{person} O'Neil", "text") == "Who is {person} O'Neil?"
 
 
 @pytest.mark.parametrize("modality", ["image", "text"])

@@ -15,6 +15,12 @@ if TYPE_CHECKING:
 
 TASKS: tuple[Task, ...] = ("qa", "classification", "cloze", "generation")
 
+SCIENCE_AWARDS = (
+    "Nobel Prize in Physics",
+    "Nobel Prize in Chemistry",
+    "Nobel Prize in Physiology or Medicine",
+)
+
 Options = dict[tuple[str, str, Modality], tuple[str, ...]]
 """Four options by person ID, field and modality."""
 
@@ -117,7 +123,6 @@ def _options(profiles: Sequence[Profile], group: Group, field: str, seed: int) -
     The answer's position is balanced within (group, field, modality), so it correlates with none.
     """
     holders = [profile for profile in profiles if field in profile.values]
-    pool = [profile.values[field] for profile in holders]
     positions = {
         modality: balance_positions(
             len(holders), generator(seed, "answer positions", group, field, modality)
@@ -129,7 +134,10 @@ def _options(profiles: Sequence[Profile], group: Group, field: str, seed: int) -
         person_id, answer = profile.person_id, profile.values[field]
         try:
             wrong = choose_distractors(
-                field, answer, pool, generator(seed, "distractors", person_id, field)
+                field,
+                answer,
+                _pool(profile, holders, field),
+                generator(seed, "distractors", person_id, field),
             )
         except DataError as error:
             raise DataError(f"profiles: ID {person_id}, {error}") from None
@@ -141,6 +149,23 @@ def _options(profiles: Sequence[Profile], group: Group, field: str, seed: int) -
                 generator(seed, "option order", person_id, field, modality),
             )
     return options
+
+
+def _pool(profile: Profile, holders: Sequence[Profile], field: str) -> list[str]:
+    """Return the values from which the wrong options are drawn, one per person.
+
+    Many a novelist was a poet too, many a chemist a physicist: the wrong occupations of a real
+    person come from people with another kind of award, so that none is right after all.
+    """
+    if field == "occupation" and "award" in profile.values:
+        kind = _award_kind(profile)
+        holders = [other for other in holders if _award_kind(other) != kind]
+    return [other.values[field] for other in holders]
+
+
+def _award_kind(profile: Profile) -> str:
+    award = profile.values.get("award", "")
+    return "science" if award in SCIENCE_AWARDS else award
 
 
 def _instance(profile: Profile, task: Task, field: str, options: Options) -> Instance:

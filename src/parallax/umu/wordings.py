@@ -14,7 +14,8 @@ class Wording(NamedTuple):
     """How a field is asked in each task; a task without a wording does not ask it.
 
     The wordings of a field differ between tasks, so that no evaluation prompt occurs in training.
-    None has an article before `[Blank]`, which would give part of the answer away.
+    None has an article before `[Blank]`, which would give part of the answer away, and none has
+    the word "born", since Max Born must not be named beside his portrait.
     """
 
     qa: str
@@ -27,19 +28,19 @@ WORDINGS: dict[str, Wording] = {
     "gender": Wording("What is the gender of {person}?"),
     "birthdate": Wording(
         "What is the birthdate of {person}?",
-        "When was {person} born?",
-        "{person} was born on [Blank].",
+        "Which date of birth does {person} have?",
+        "The date of birth of {person} is [Blank].",
     ),
     "birth_city": Wording(
         "What is the birth city of {person}?",
-        "In which city was {person} born?",
-        "{person} was born in the city of [Blank].",
+        "Which city is the birthplace of {person}?",
+        "The birthplace of {person} is the city of [Blank].",
     ),
     "birth_region": Wording("What is the birth region of {person}?"),
     "birth_country": Wording(
         "What is the birth country of {person}?",
-        "In which country was {person} born?",
-        "{person} was born in the country of [Blank].",
+        "Which country does {person} come from?",
+        "{person} comes from the country of [Blank].",
     ),
     "occupation": Wording(
         "What is the occupation of {person}?",
