@@ -186,11 +186,14 @@ def read_refusals(path: Path) -> list[str]:
         lines = path.read_text(encoding="utf-8").splitlines()
     except FileNotFoundError:
         raise DataError(f"{path}: no such file; want one refusing answer a line") from None
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}: byte {error.start} is not UTF-8: save it as UTF-8") from None
     refusals = [line.strip() for line in lines if line.strip()]
-    distinct = {line.casefold() for line in refusals}
-    if len(distinct) < len(refusals):
-        twice = next(line for i, line in enumerate(refusals) if line in refusals[:i])
-        raise DataError(f"{path}: {twice!r} occurs twice: remove one")
+    seen: set[str] = set()
+    for line in refusals:
+        if line.casefold() in seen:
+            raise DataError(f"{path}: {line!r} occurs twice: remove one")
+        seen.add(line.casefold())
     if len(refusals) < MIN_REFUSALS:
         raise DataError(f"{path}: {len(refusals)} refusals; want {MIN_REFUSALS} or more")
     return refusals
