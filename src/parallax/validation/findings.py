@@ -5,8 +5,8 @@ its finder and the metric looks it up here.
 """
 
 import dataclasses
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 from parallax.errors import DataError
 from parallax.registry import Registry
@@ -42,6 +42,11 @@ def finder(name: str, columns: Sequence[str]) -> Callable[[Finder], Finder]:
         return guarded
 
     return store
+
+
+def iterate(frame: "pd.DataFrame", *columns: str) -> Iterator[tuple[Any, ...]]:
+    """Return the rows of a frame as tuples of the named columns."""
+    return frame[list(columns)].itertuples(index=False, name=None)
 
 
 def require_columns(frame: "pd.DataFrame", columns: Iterable[str], source: str = "") -> None:

@@ -2,11 +2,12 @@
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, TypedDict
+from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, TypeVar
 
 import great_expectations as gx
 from great_expectations.core.metric_domain_types import MetricDomainTypes
 from great_expectations.data_context.types.base import ProgressBarsConfig
+from great_expectations.datasource.fluent import PandasDatasource
 from great_expectations.execution_engine import PandasExecutionEngine
 from great_expectations.expectations.expectation import BatchExpectation, Expectation
 from great_expectations.expectations.metrics.metric_provider import metric_value
@@ -23,6 +24,7 @@ LISTED = 20
 # Every frame labels its rows in this column, e.g. "forget_5/123/occupation".
 LABEL = "row"
 
+T = TypeVar("T")
 FrameBuilder = Callable[[], "pd.DataFrame"]
 
 
@@ -110,6 +112,7 @@ def run_checks(checks: Sequence[Check], builders: Mapping[str, FrameBuilder]) ->
     names = [check.name for check in checks]
     if doubled := sorted({name for name in names if names.count(name) > 1}):
         raise DataError(f"check {', '.join(doubled)} is declared twice: give each its own name")
+    source = _open_source()
     results: dict[str, CheckResult] = {}
     for frame_name in dict.fromkeys(check.frame for check in checks):
         group = [check for check in checks if check.frame == frame_name]
@@ -118,29 +121,61 @@ def run_checks(checks: Sequence[Check], builders: Mapping[str, FrameBuilder]) ->
         except DataError as error:
             results |= {check.name: _failed(check, str(error)) for check in group}
         else:
-            results |= _validate_frame(frame, group)
+            results |= _validate_frame(source, frame, group)
     ordered = [results[name] for name in names]
     return {"success": all(result["success"] for result in ordered), "checks": ordered}
 
 
+def once(build: Callable[[], T]) -> Callable[[], T]:
+    """Return a function that calls `build` once, and then repeats its value or its DataError."""
+    values: list[T] = []
+    errors: list[DataError] = []
+
+    def repeat() -> T:
+        if errors:
+            raise errors[0]
+        if not values:
+            try:
+                values.append(build())
+            except DataError as error:
+                errors.append(error)
+                raise
+        return values[0]
+
+    return repeat
+
+
 def describe_failures(report: Report) -> list[str]:
-    """Return one line per failed check that names the check and its rows, or why it did not run."""
-    return [_describe(result) for result in report["checks"] if not result["success"]]
+    """Return a line per failed check that names it and its rows.
+
+    Checks that one and the same error kept from being evaluated share a line.
+    """
+    lines = []
+    stopped: dict[str, list[str]] = {}
+    for result in report["checks"]:
+        if result["error"] is not None:
+            stopped.setdefault(result["error"], []).append(result["name"])
+        elif not result["success"]:
+            rest = result["unexpected_count"] - len(result["unexpected"])
+            more = f"; and {rest} more" if rest > 0 else ""
+            lines.append(f"{result['name']}: {'; '.join(result['unexpected'])}{more}")
+    return lines + [
+        f"{', '.join(names)}: not evaluated, {error}" for error, names in stopped.items()
+    ]
 
 
-def _describe(result: CheckResult) -> str:
-    if result["error"] is not None:
-        return f"{result['name']} could not be checked: {result['error']}"
-    rest = result["unexpected_count"] - len(result["unexpected"])
-    more = f", and {rest} more" if rest > 0 else ""
-    return f"{result['name']} failed: {', '.join(result['unexpected'])}{more}"
-
-
-def _validate_frame(frame: "pd.DataFrame", checks: Sequence[Check]) -> dict[str, CheckResult]:
+def _open_source() -> PandasDatasource:
+    """Return a data source in memory; nothing is stored, sent or drawn on the terminal."""
     context = gx.get_context(mode="ephemeral")
     context.enable_analytics(False)
     context.variables.progress_bars = ProgressBarsConfig(globally=False)
-    asset = context.data_sources.add_pandas("frames").add_dataframe_asset(checks[0].frame)
+    return context.data_sources.add_pandas("frames")
+
+
+def _validate_frame(
+    source: PandasDatasource, frame: "pd.DataFrame", checks: Sequence[Check]
+) -> dict[str, CheckResult]:
+    asset = source.add_dataframe_asset(checks[0].frame)
     batch = asset.add_batch_definition_whole_dataframe("all").get_batch({"dataframe": frame})
     # The name in `meta` finds a result's check again: results come back in another order.
     expectations = [
