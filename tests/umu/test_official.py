@@ -302,6 +302,8 @@ BAD_CELLS = [
     ("MM_QA", "{'question': {}}", "no key 'answer'"),
     ("MM_QA", "{'question': {'city'", "neither a Python literal nor JSON"),
     ("MM_QA", "__import__('os').getcwd()", "neither a Python literal nor JSON"),
+    ("MM_QA", "9" * 5000, "neither a Python literal nor JSON"),
+    ("MM_QA", put("MM_QA", "Li\ud83dma", "answer", "city"), "is no valid Unicode"),
     ("MM_QA", "{" * 5000, "neither a Python literal nor JSON"),
     ("MM_QA", put("MM_QA", "", "answer", "city"), "question 'city': empty answer"),
     ("MM_QA", put("MM_QA", " \n", "answer", "city"), "question 'city': empty answer"),

@@ -18,7 +18,8 @@ def parse_literal(cell: object) -> object:
         raise DataError(f"{cell!r} is no text; want a Python literal or JSON in a string")
     try:
         return json.loads(cell, object_pairs_hook=_unique)
-    except (json.JSONDecodeError, RecursionError):
+    # ValueError: also numbers of thousands of digits, which Python refuses to read.
+    except (ValueError, RecursionError):
         pass
     try:
         tree = ast.parse(cell.strip(), mode="eval")

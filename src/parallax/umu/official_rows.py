@@ -23,6 +23,8 @@ COLUMNS = ("ID", "image", "Biography", *QA_COLUMNS, *TASK_COLUMNS)
 TEXT_KEY = "unimodal"
 IMAGE_KEY = "muitimodal"
 _IMAGE_KEYS = (IMAGE_KEY, "multimodal")
+# Half of a character, as "\\ud83d" in JSON; no UTF-8 file can hold it.
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _LETTER = re.compile(r"\s*([A-Za-z])\s*(?:[.:)]\s*(.*?))?\s*", re.DOTALL)
 
 T = TypeVar("T")
@@ -206,6 +208,8 @@ def _text(value: object, field: str, what: str) -> str:
         raise DataError(f"question {field!r}: empty {what}")
     if not isinstance(value, str):
         raise DataError(f"question {field!r}: {what} {value!r} is no text")
+    if _SURROGATE.search(value):
+        raise DataError(f"question {field!r}: {what} {value!r} is no valid Unicode")
     return value.strip()
 
 
