@@ -1,0 +1,112 @@
+"""One contrast, analysed whole: estimate, counts, test, intervals, equivalence, power."""
+
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+
+from parallax.stats.clusters import family_sums
+from parallax.stats.contrasts import Direction, SignCounts, count_signs
+from parallax.stats.equivalence import Equivalence, tost
+from parallax.stats.intervals import (
+    Interval,
+    bca_interval,
+    cr2_interval,
+    sign_flip_interval,
+    t_interval,
+    t_test,
+)
+from parallax.stats.items import ItemDifferences, known_values
+from parallax.stats.labels import ALPHA, Verdict, judge_contrast
+from parallax.stats.multiplicity import holm
+from parallax.stats.power import minimum_detectable_effect
+from parallax.stats.signflip import SignFlip, sign_flip
+
+
+@dataclasses.dataclass(frozen=True)
+class ContrastSummary:
+    """Everything that a report prints about one contrast; effects in fractions of 1.
+
+    `interval` is the default (inverted sign-flip), `t` and `bca` stand beside it; `clustered`
+    and `clustered_test` are None without source families. `detectable` is the minimum
+    detectable effect at 80 % power for the observed spread and number of items.
+    """
+
+    estimate: float
+    sd: float
+    counts: SignCounts
+    partial: int
+    test: SignFlip
+    t_p_value: float
+    interval: Interval
+    t: Interval
+    bca: Interval
+    clustered: Interval | None
+    clustered_test: SignFlip | None
+    equivalence: Equivalence
+    detectable: float
+    smallest_effect: float
+
+
+def summarize_contrast(
+    differences: ItemDifferences,
+    smallest_effect: float,
+    rng: np.random.Generator,
+    direction: Direction | None = None,
+    families: Sequence[str] | None = None,
+    alpha: float = ALPHA,
+) -> ContrastSummary:
+    """Analyse one set of item differences.
+
+    `smallest_effect` (a fraction of 1) is the equivalence margin and the yardstick of power;
+    `direction` the preregistered sign; `families` one source family per item.
+
+    Raises:
+        DataError: `smallest_effect` is not above 0, `alpha` is outside (0, 1), or not one family
+            per item.
+    """
+    values = known_values(differences)
+    sd = float(values.std(ddof=1)) if values.size > 1 else float("nan")
+    clustered, clustered_test = None, None
+    if families is not None:
+        clustered = cr2_interval(differences, families, alpha)
+        clustered_test = sign_flip(family_sums(differences, families), rng)
+    return ContrastSummary(
+        estimate=differences.estimate,
+        sd=sd,
+        counts=count_signs(differences, direction),
+        partial=differences.partial,
+        test=sign_flip(differences, rng),
+        t_p_value=t_test(differences).p_value,
+        interval=sign_flip_interval(differences, alpha, rng),
+        t=t_interval(differences, alpha),
+        bca=bca_interval(differences, rng, alpha),
+        clustered=clustered,
+        clustered_test=clustered_test,
+        equivalence=tost(differences, smallest_effect),
+        detectable=minimum_detectable_effect(values.size, sd, alpha=alpha),
+        smallest_effect=smallest_effect,
+    )
+
+
+def judge_family(
+    summaries: Sequence[ContrastSummary], alpha: float = ALPHA
+) -> tuple[tuple[float, ...], tuple[Verdict, ...]]:
+    """Holm-adjusted p-values and verdicts of one model's preregistered contrasts, in order.
+
+    The item-level test decides; the clustered one is printed beside it.
+    """
+    raw = [summary.test.p_value for summary in summaries]
+    adjusted = tuple(float(p) for p in holm(raw))
+    verdicts = tuple(
+        judge_contrast(
+            p,
+            p_adjusted,
+            summary.equivalence.p_value,
+            summary.detectable,
+            summary.smallest_effect,
+            alpha,
+        )
+        for summary, p, p_adjusted in zip(summaries, raw, adjusted, strict=True)
+    )
+    return adjusted, verdicts
