@@ -1,1 +1,1 @@
-"""Tables, plots and the HTML report."""
+"""Tables, plots and the one-file HTML report; reads what the stages wrote, computes no score."""

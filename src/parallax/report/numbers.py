@@ -1,0 +1,47 @@
+"""Numbers as the report prints them; an undefined one is an en dash."""
+
+import math
+
+UNDEFINED = "\N{EN DASH}"
+MINUS = "\N{MINUS SIGN}"
+
+
+def fraction(value: float, digits: int = 2) -> str:
+    """Return a fraction as ".41" is meant to be read: 0.41."""
+    return UNDEFINED if math.isnan(value) else f"{value:.{digits}f}"
+
+
+def change(value: float, digits: int = 2) -> str:
+    """Return a signed difference of fractions, with a true minus: −0.56, +0.02, 0.00."""
+    if math.isnan(value):
+        return UNDEFINED
+    text = f"{abs(value):.{digits}f}"
+    if float(text) == 0:
+        return text
+    return f"{MINUS if value < 0 else '+'}{text}"
+
+
+def percent(value: float) -> str:
+    """Return a fraction as whole per cent, with a no-break space: 41 %."""
+    return UNDEFINED if math.isnan(value) else f"{100 * value:.0f}\u00a0%"
+
+
+def points(value: float) -> str:
+    """Return a difference of fractions as unsigned whole percentage points: 15 points."""
+    if math.isnan(value):
+        return f"{UNDEFINED} points"
+    whole = f"{100 * abs(value):.0f}"
+    return f"{whole}\u00a0point{'' if whole == '1' else 's'}"
+
+
+def interval(low: float, high: float) -> str:
+    """Return an interval of differences in signed whole percentage points: −3 to 55."""
+    if math.isnan(low) or math.isnan(high):
+        return "no interval"
+    ends = (f"{MINUS if end <= -0.005 else ''}{100 * abs(end):.0f}" for end in (low, high))
+    return " to ".join(ends)
+
+
+def people(count: int) -> str:
+    """Return a count of people: 1 person, 9 people."""
+    return f"{count}\u00a0{'person' if count == 1 else 'people'}"

@@ -1,0 +1,150 @@
+"""The sections of the unlearning half."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from markupsafe import Markup
+
+from parallax.params import Method, Params
+from parallax.report import verdict
+from parallax.report.excess import measure_excess
+from parallax.report.html import Section
+from parallax.report.inputs import UnlearningInputs
+from parallax.report.people import FORGET_SHOWN, OTHERS_SHOWN, build_people, count_people
+from parallax.report.plots import (
+    as_svg,
+    draw_modality_plane,
+    draw_training,
+    draw_unlearning,
+    modality_points,
+    trained,
+    unlearning_terms,
+)
+from parallax.report.tables import MODEL_LABELS, SET_LABELS, build_tables
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_FORGET_TERMS: Mapping[Method, str] = {
+    "ga": "minus the answers' NLL per token: falls without bound as they become unlikely",
+    "gd": "minus the answers' NLL per token: falls without bound as they become unlikely",
+    "kl": "minus the answers' NLL per token: falls without bound as they become unlikely",
+    "po": "NLL per token of a refusal: falls to 0 as the model learns to refuse",
+    "npo": "falls from (2 / npo_beta) log 2 towards 0 as the answers become unlikely",
+}
+_RETAIN_TERMS: Mapping[Method, str] = {
+    "ga": "",
+    "gd": "NLL per token of the answers to keep: should stay low",
+    "kl": "divergence from the model before unlearning: should stay near 0",
+    "po": "NLL per token of the answers to keep: should stay low",
+    "npo": "NLL per token of the answers to keep: should stay low",
+}
+
+
+def build_sections(inputs: UnlearningInputs, params: Params) -> list[Section]:
+    """Return the sections in the order in which a reader needs them.
+
+    Raises:
+        DataError: the inputs lack a figure, an answer, a name or a portrait.
+    """
+    people = count_people(inputs.scored)
+    return [
+        _verdict(inputs, params, people),
+        _plane(inputs),
+        Section("scores", "All figures", "scores", _scores(inputs, people)),
+        _curves(inputs, params),
+        _people(inputs, people),
+        Section("checks", "Checks of the data", "checks", {"checks": inputs.checks}),
+        Section("parameters", "Parameters of the run", "parameters", _parameters(params)),
+        Section("definitions", "What the numbers mean", "definitions", {"verdict": verdict}),
+    ]
+
+
+def _verdict(inputs: UnlearningInputs, params: Params, people: Mapping[str, int]) -> Section:
+    run = verdict.Run(
+        params.unlearn.method,
+        params.unlearn.alpha,
+        params.unlearn.beta,
+        people["forget"],
+        params.data.people,
+    )
+    found = verdict.judge(inputs.scores, measure_excess(inputs.scored), run)
+    return Section("verdict", found.headline, "verdict", {"verdict": found})
+
+
+def _plane(inputs: UnlearningInputs) -> Section:
+    points, yardstick = modality_points(inputs.scores)
+    n = inputs.scores.count("unlearned", "forget", "accuracy", "n")
+    alt = "Text accuracy against image accuracy before and after unlearning; figures in the table"
+    drawing = Markup(as_svg(draw_modality_plane(points, yardstick, n), "plane", alt))
+    counts = {p.subset: inputs.scores.count("unlearned", p.subset, "accuracy", "n") for p in points}
+    data = {
+        "drawing": drawing,
+        "points": points,
+        "yardstick": yardstick,
+        "labels": SET_LABELS,
+        "counts": counts,
+    }
+    return Section("modalities", "Image against text", "plane", data)
+
+
+def _scores(inputs: UnlearningInputs, people: Mapping[str, int]) -> dict[str, object]:
+    tables = build_tables(inputs.scores, people)
+    return {"tables": tables, "models": tuple(MODEL_LABELS.values())}
+
+
+def _curves(inputs: UnlearningInputs, params: Params) -> Section:
+    curve = inputs.curves["unlearn"]
+    method = params.unlearn.method
+    meanings = {"forget": _FORGET_TERMS[method], "retain": _RETAIN_TERMS[method]}
+    terms = []
+    for subset, modalities in unlearning_terms(curve).items():
+        ends = "; ".join(f"{m} {_ends(curve[f'{subset}_{m}'])}" for m in modalities)
+        alt = f"{subset} term by step, nats: {ends}"
+        drawing = as_svg(draw_unlearning(curve, (subset,)), f"unlearning-{subset}", alt)
+        terms.append((Markup(drawing), f"{subset.capitalize()} term: {meanings[subset]}."))
+    training = []
+    for name in trained(inputs.curves):
+        alt = f"{name} loss by epoch, nats: {_ends(inputs.curves[name]['loss'])}"
+        drawing = as_svg(draw_training(inputs.curves, (name,)), f"training-{name}", alt)
+        training.append(Markup(drawing))
+    data = {"terms": terms, "training": training, "steps": len(curve), "method": method}
+    return Section("curves", "Loss curves", "curves", data)
+
+
+def _ends(values: "pd.Series[float]") -> str:
+    return f"from {values.iloc[0]:.2f} to {values.iloc[-1]:.2f}"
+
+
+def _people(inputs: UnlearningInputs, people: Mapping[str, int]) -> Section:
+    data = {
+        "people": build_people(inputs),
+        "labels": SET_LABELS,
+        "forget_people": people["forget"],
+        "forget_shown": min(people["forget"], FORGET_SHOWN),
+        "others_shown": OTHERS_SHOWN,
+    }
+    return Section("people", "Person by person", "people", data)
+
+
+def _parameters(params: Params) -> dict[str, object]:
+    """Return the parameters that took part, by section; other methods' blocks are left out."""
+    unused = set(_FORGET_TERMS) - {params.unlearn.method}
+    sections = {}
+    for name, values in params.model_dump().items():
+        if name == "embedded" and params.model.name_or_path != "embedded":
+            continue
+        sections[name] = [
+            entry for entry in _flatten(values) if entry[0].split(".")[0] not in unused
+        ]
+    return {"sections": sections}
+
+
+def _flatten(values: Mapping[str, object], prefix: str = "") -> list[tuple[str, str]]:
+    entries: list[tuple[str, str]] = []
+    for key, value in values.items():
+        if isinstance(value, Mapping):
+            entries += _flatten(value, f"{prefix}{key}.")
+        else:
+            entries.append((f"{prefix}{key}", "null" if value is None else str(value)))
+    return entries
