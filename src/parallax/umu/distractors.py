@@ -2,18 +2,18 @@
 
 import random
 import re
-import unicodedata
 from collections.abc import Sequence
 
 from rapidfuzz import fuzz
 
 from parallax.errors import DataError
+from parallax.validation.words import fold_words
 
 ALIKE_PERCENT = 85.0
-"""Similarity (rapidfuzz ratio, percent) above which two options are too near to one another.
+"""Similarity (rapidfuzz ratio of the folded words, percent) above which options are too near.
 
-One added or changed letter in a long word lies above it (Austria, Australia: 87.5), two values
-that people do tell apart lie below it (North Korea, South Korea: 81.8).
+One or two letters more in a long word lie above it (Austria, Australia: 90), two values that people
+do tell apart lie below it (North Korea, South Korea: 84.6).
 """
 
 CITY_FIELDS = frozenset({"birth_city", "residence"})
@@ -51,8 +51,8 @@ def is_alike(field: str, first: str, second: str) -> bool:
     `ALIKE_PERCENT`; birthdates also when they share the year, cities also when they share a word
     of four letters or more (Frankfurt am Main, Frankfurt an der Oder).
     """
-    a, b = _normalise(first), _normalise(second)
-    if a in b or b in a or fuzz.ratio(a, b) > ALIKE_PERCENT:
+    a, b = fold_words(first), fold_words(second)
+    if a.strip() in b or b.strip() in a or fuzz.ratio(a, b) > ALIKE_PERCENT:
         return True
     if field == "birthdate":
         return bool(_years(a) & _years(b))
@@ -74,11 +74,6 @@ def arrange_options(
     options = rng.sample(distractors, len(distractors))
     options.insert(position, answer)
     return tuple(options)
-
-
-def _normalise(text: str) -> str:
-    decomposed = unicodedata.normalize("NFKD", text.casefold())
-    return " ".join("".join(c for c in decomposed if not unicodedata.combining(c)).split())
 
 
 def _years(text: str) -> set[str]:
