@@ -188,6 +188,7 @@ def test_questions_depend_on_the_seed_and_not_on_the_row_order(profiles, groups)
         ("occupation", " ", "ID 1: no occupation"),
         ("interest", None, "ID 1: no interest"),
         ("residence", float("nan"), "ID 1: no residence"),
+        ("birth_city", "Lyon ", "ID 1, birth_city 'Lyon ': remove the blanks"),
         ("portrait", b"", "ID 1: no portrait"),
         ("group", "imaginary", "group 'imaginary'"),
         ("person_id", "2", "person_id '2'"),

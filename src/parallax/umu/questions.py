@@ -1,7 +1,7 @@
 """From profiles to knowledge instances: one fact, asked in both modalities."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from parallax.errors import DataError
@@ -66,19 +66,31 @@ def read_profiles(profiles: "pd.DataFrame") -> dict[Group, list[Profile]]:
         if group not in groups:
             raise DataError(f"profiles: ID {person_id}, group {group!r}: want one of {GROUPS}")
         seen.add(person_id)
-        fields = {"name": row["name"]} | {field: row[field] for field in FIELDS[group]}
-        values = {field: value for field, value in fields.items() if _is_text(value)}
-        # Real people have the facts that are certain; the others are made up, hence complete.
-        absent = sorted(fields.keys() - values.keys()) if group != "real" else []
-        if "name" not in values or absent:
-            raise DataError(f"profiles: ID {person_id}: no {', '.join(absent or ['name'])}")
-        if not isinstance(row["portrait"], bytes) or not row["portrait"]:
-            raise DataError(f"profiles: ID {person_id}: no portrait; want the bytes of an image")
-        name = values.pop("name")
-        groups[group].append(Profile(person_id, name, row["portrait"], values))
+        groups[group].append(_read_profile(row, group))
     for people in groups.values():
         people.sort(key=lambda person: (len(person.person_id), person.person_id))
     return groups
+
+
+def _read_profile(row: Mapping[Hashable, object], group: Group) -> Profile:
+    person_id, portrait = str(row["person_id"]), row["portrait"]
+    values = {
+        field: value
+        for field in ("name", *FIELDS[group])
+        if isinstance(value := row[field], str) and value.strip()
+    }
+    # Real people have the facts that are certain; the others are made up, hence complete.
+    required = {"name"} if group == "real" else {"name", *FIELDS[group]}
+    if absent := sorted(required - values.keys()):
+        raise DataError(f"profiles: ID {person_id}: no {', '.join(absent)}; fill it in")
+    for field, value in values.items():
+        if value != value.strip():
+            raise DataError(
+                f"profiles: ID {person_id}, {field} {value!r}: remove the blanks at its ends"
+            )
+    if not isinstance(portrait, bytes) or not portrait:
+        raise DataError(f"profiles: ID {person_id}: no portrait; want the bytes of an image")
+    return Profile(person_id, values.pop("name"), portrait, values)
 
 
 def summarise(profile: Profile) -> str:
@@ -90,10 +102,6 @@ def summarise(profile: Profile) -> str:
     ]
     sentences = [value for field, value in profile.values.items() if WORDINGS[field].generation]
     return " ".join([f"{profile.name}.", *facts, *sentences])
-
-
-def _is_text(value: object) -> bool:
-    return isinstance(value, str) and bool(value.strip())
 
 
 def _build_group(profiles: Sequence[Profile], group: Group, seed: int) -> list[Person]:
