@@ -50,7 +50,7 @@ WORDINGS: dict[str, Wording] = {
     "education": Wording(
         "What is the education of {person}?",
         "Which education does {person} have?",
-        "{person} has this degree: [Blank].",
+        "{person} has this qualification: [Blank].",
     ),
     "height": Wording("What is the height of {person}?"),
     "residence": Wording(
