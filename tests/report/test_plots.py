@@ -1,11 +1,11 @@
+import dataclasses
 import math
 import re
 
 import pandas as pd
 
+from parallax.report.drawing import COLOURS, as_svg
 from parallax.report.plots import (
-    COLOURS,
-    as_svg,
     draw_modality_plane,
     draw_training,
     draw_unlearning,
@@ -33,7 +33,7 @@ def test_text_runs_across_and_image_up(inputs):
         inputs.scores.value(*accuracy, "acc_uni"),
         inputs.scores.value(*accuracy, "acc_mul"),
     )
-    axes = draw_modality_plane(points, yardstick, 108).axes[0]
+    axes = draw_modality_plane(points, yardstick).axes[0]
     assert "text" in axes.get_xlabel()
     assert "image" in axes.get_ylabel()
     drawn = {tuple(line.get_xydata()[0]) for line in axes.lines if len(line.get_xydata()) == 1}
@@ -42,13 +42,14 @@ def test_text_runs_across_and_image_up(inputs):
 
 def test_undefined_point_is_left_out_without_a_failure(inputs):
     points, _ = modality_points(inputs.scores)
-    figure = draw_modality_plane(points, (math.nan, math.nan), 0)
+    points = [dataclasses.replace(points[0], after=(math.nan, 0.5)), *points[1:]]
+    figure = draw_modality_plane(points, (math.nan, math.nan))
     assert as_svg(figure, "plane", "alt").startswith("<svg")
 
 
 def test_svg_takes_the_pages_colours_and_holds_no_address(inputs):
     points, yardstick = modality_points(inputs.scores)
-    svg = as_svg(draw_modality_plane(points, yardstick, 108), "plane", 'a "b" <c>')
+    svg = as_svg(draw_modality_plane(points, yardstick), "plane", 'a "b" <c>')
     assert "http" not in svg
     assert not any(colour in svg for colour in COLOURS.values())
     assert "var(--forget)" in svg

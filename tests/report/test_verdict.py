@@ -117,10 +117,11 @@ def test_below_the_yardstick_is_said():
 
 
 def test_missing_figure_names_its_place():
+    accuracy = {"acc_mul": 0.9, "acc_uni": 0.9, "n": 9}
+    sets = {"forget": {"accuracy": accuracy, "generation": {"n": 9}}}
+    scores = Scores(dict.fromkeys(("sft", "unlearned", "retain_only"), sets), "metrics.json")
     with pytest.raises(DataError, match=r"metrics\.json: no sft\.forget\.generation\.RL_F"):
-        values = scores_of((0.2, 0.2, 0.2, 0.2))
-        del values._values["sft"]["forget"]["generation"]["RL_F"]
-        judge(values, EXCESS, RUN)
+        judge(scores, EXCESS, RUN)
 
 
 def scored_of(rows):

@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 
 Mark = Literal["right", "wrong", "overlap"]
 
-# The page stays below 2 MB: at most this many forget people, characters of an output, and pixels.
-FORGET_SHOWN = 80
+# The page stays below 2 MB: at most this many forget people (15 % of 500), others, characters of an
+# output, and pixels.
+FORGET_SHOWN = 75
 OTHERS_SHOWN = 3
 OUTPUT_SHOWN = 300
 PORTRAIT_PX = 96

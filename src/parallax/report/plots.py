@@ -1,9 +1,6 @@
-"""The report's plots, as PNG files for `dvc plots` and as SVG that takes on the page's colours."""
+"""The report's plots: the modality plane, the unlearning terms, the training losses."""
 
 import dataclasses
-import html
-import io
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +10,7 @@ from matplotlib.figure import Figure
 
 from parallax.files import replace_file
 from parallax.records import SETS
+from parallax.report.drawing import COLOURS, STYLE, as_png
 from parallax.report.inputs import TRAINED, Scores
 from parallax.report.verdict import CHANCE
 
@@ -20,17 +18,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-# Okabe and Ito's palette, which the common kinds of colour blindness keep apart. In the page each
-# of these becomes a CSS variable of that name, so that one drawing serves light and dark.
-COLOURS = {
-    "ink": "#1c1f23",
-    "muted": "#6a7079",
-    "rule": "#d9dce1",
-    "forget": "#d55e00",
-    "retain": "#0072b2",
-    "real": "#009e73",
-    "yardstick": "#7a3e9d",
-}
 _MARKERS = {"forget": "o", "retain": "s", "real": "^"}
 _LINES = {"image": "-", "text": (0, (4, 2))}
 _LABELS = {
@@ -41,38 +28,14 @@ _LABELS = {
     "sft": "SFT",
     "retain_only": "Retain-only",
 }
-_STYLE = {
-    "axes.edgecolor": COLOURS["muted"],
-    "axes.labelcolor": COLOURS["ink"],
-    "axes.labelsize": 9.5,
-    "axes.linewidth": 0.8,
-    "axes.spines.right": False,
-    "axes.spines.top": False,
-    "axes.titlelocation": "left",
-    "axes.titlesize": 10,
-    "figure.constrained_layout.use": True,
-    "figure.constrained_layout.wspace": 0.06,
-    "font.family": "DejaVu Sans",
-    "font.size": 9,
-    "grid.color": COLOURS["rule"],
-    "grid.linewidth": 0.7,
-    "legend.fontsize": 9,
-    "legend.frameon": False,
-    "svg.fonttype": "none",
-    "svg.hashsalt": "parallax",
-    "text.color": COLOURS["ink"],
-    "xtick.color": COLOURS["muted"],
-    "xtick.labelcolor": COLOURS["ink"],
-    "ytick.color": COLOURS["muted"],
-    "ytick.labelcolor": COLOURS["ink"],
-}
 
 
 @dataclasses.dataclass(frozen=True)
 class Point:
-    """One set's accuracy by modality before and after unlearning, as (text, image) fractions."""
+    """One set's accuracy before and after unlearning, as (text, image) fractions of n questions."""
 
     subset: str
+    n: int
     before: tuple[float, float]
     after: tuple[float, float]
 
@@ -86,18 +49,26 @@ def modality_points(scores: Scores) -> tuple[tuple[Point, ...], tuple[float, flo
         )
         return text, image
 
-    points = tuple(Point(name, at("sft", name), at("unlearned", name)) for name in SETS)
+    points = tuple(
+        Point(
+            name,
+            scores.count("unlearned", name, "accuracy", "n"),
+            at("sft", name),
+            at("unlearned", name),
+        )
+        for name in SETS
+    )
     return points, at("retain_only", "forget")
 
 
-def draw_modality_plane(points: Sequence[Point], yardstick: tuple[float, float], n: int) -> Figure:
+def draw_modality_plane(points: Sequence[Point], yardstick: tuple[float, float]) -> Figure:
     """Draw text accuracy (x) against image accuracy (y), from before to after unlearning.
 
     On the diagonal both modalities are forgotten alike; above it more is left in image questions.
-    `n` is the number of forget questions per modality.
+    `yardstick` is the retain-only model's (text, image) on the forget people.
     """
-    with matplotlib.rc_context(_STYLE):
-        figure = Figure(figsize=(5.0, 5.4))
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(4.5, 5.0))
         axes = figure.subplots()
         _draw_plane_ground(axes)
         for point in points:
@@ -108,9 +79,14 @@ def draw_modality_plane(points: Sequence[Point], yardstick: tuple[float, float],
             markersize=8,
             linestyle="none",
             color=COLOURS["yardstick"],
-            label=f"retain-only model on the forget people (n = {n} per modality)",
+            label="retain-only model on the forget people",
         )
-        figure.legend(loc="outside lower left", ncols=1, handletextpad=0.4)
+        figure.legend(
+            loc="outside lower left",
+            title="before (hollow) to after (filled), n questions per modality",
+            alignment="left",
+            handletextpad=0.4,
+        )
         return figure
 
 
@@ -165,7 +141,7 @@ def _draw_move(axes: "Axes", point: Point) -> None:
         markersize=8,
         linestyle="none",
         color=colour,
-        label=f"{_LABELS[point.subset]}: before (hollow), after (filled)",
+        label=f"{_LABELS[point.subset]}, n = {point.n}",
     )
 
 
@@ -180,8 +156,8 @@ def unlearning_terms(curve: "pd.DataFrame") -> dict[str, tuple[str, ...]]:
 
 def draw_unlearning(curve: "pd.DataFrame", subsets: Sequence[str]) -> Figure:
     """Draw the given terms of the unlearning loss by step, one panel a set."""
-    with matplotlib.rc_context(_STYLE):
-        figure = Figure(figsize=(4.2 * len(subsets), 3.0))
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(4.2 * len(subsets), 2.9))
         panels = figure.subplots(1, len(subsets), squeeze=False)[0]
         for axes, subset in zip(panels, subsets, strict=True):
             for modality in unlearning_terms(curve)[subset]:
@@ -210,7 +186,7 @@ def draw_training(curves: "Mapping[str, pd.DataFrame]", names: Sequence[str]) ->
 
     The thin line is every step, the thick one the mean of each epoch.
     """
-    with matplotlib.rc_context(_STYLE):
+    with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=(3.0 * len(names), 2.6))
         panels = figure.subplots(1, len(names), squeeze=False)[0]
         for axes, name in zip(panels, names, strict=True):
@@ -232,34 +208,6 @@ def _epoch_means(curve: "pd.DataFrame") -> tuple[list[float], list[float]]:
     return [float(epoch) + 0.5 for epoch in mean.index], [float(value) for value in mean]
 
 
-def as_svg(figure: Figure, name: str, alt: str) -> str:
-    """Return a figure as an SVG element for the page, with `alt` as its accessible name.
-
-    It holds no address; its ids begin with `name`, its colours are CSS variables, and its text is
-    text in the page's own font.
-    """
-    target = io.StringIO()
-    with matplotlib.rc_context(_STYLE):
-        nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
-        figure.savefig(target, format="svg", transparent=True, metadata=nothing)
-    drawing = target.getvalue()
-    width, height = re.findall(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', drawing)[0]
-    body = drawing[drawing.index(">", drawing.index("<svg")) + 1 :]
-    for pattern, replacement in (
-        (r"<defs>\s*<style.*?</style>\s*</defs>", ""),
-        (r'<g id="[^"]*"', "<g"),
-        (r'(\bid="|url\(#|href="#)', rf"\1{name}-"),
-        (r"xlink:href", "href"),
-        (r"font-family: [^;\"]*;? ?", ""),
-        (r"\s*\n\s*", " "),
-    ):
-        body = re.sub(pattern, replacement, body, flags=re.DOTALL)
-    for role, colour in COLOURS.items():
-        body = body.replace(colour, f"var(--{role})")
-    label = html.escape(alt)
-    return f'<svg viewBox="0 0 {width} {height}" role="img" aria-label="{label}">{body.strip()}'
-
-
 def write_plots(
     folder: Path,
     scores: Scores,
@@ -267,14 +215,13 @@ def write_plots(
 ) -> None:
     """Write every plot as a PNG into `folder`; same inputs, same bytes."""
     for name, figure in _figures(scores, curves):
-        with replace_file(folder / f"{name}.png") as part, matplotlib.rc_context(_STYLE):
-            figure.savefig(part, format="png", dpi=150, metadata={"Software": None})
+        with replace_file(folder / f"{name}.png") as part:
+            part.write_bytes(as_png(figure))
 
 
 def _figures(scores: Scores, curves: "Mapping[str, pd.DataFrame]") -> Iterator[tuple[str, Figure]]:
     points, yardstick = modality_points(scores)
-    n = scores.count("unlearned", "forget", "accuracy", "n")
-    yield "modality_plane", draw_modality_plane(points, yardstick, n)
+    yield "modality_plane", draw_modality_plane(points, yardstick)
     terms = unlearning_terms(curves["unlearn"])
     yield "unlearning_loss", draw_unlearning(curves["unlearn"], tuple(terms))
     yield "training_loss", draw_training(curves, trained(curves))

@@ -7,12 +7,12 @@ from markupsafe import Markup
 
 from parallax.params import Method, Params
 from parallax.report import verdict
+from parallax.report.drawing import as_svg
 from parallax.report.excess import measure_excess
 from parallax.report.html import Section
 from parallax.report.inputs import UnlearningInputs
 from parallax.report.people import FORGET_SHOWN, OTHERS_SHOWN, build_people, count_people
 from parallax.report.plots import (
-    as_svg,
     draw_modality_plane,
     draw_training,
     draw_unlearning,
@@ -74,16 +74,13 @@ def _verdict(inputs: UnlearningInputs, params: Params, people: Mapping[str, int]
 
 def _plane(inputs: UnlearningInputs) -> Section:
     points, yardstick = modality_points(inputs.scores)
-    n = inputs.scores.count("unlearned", "forget", "accuracy", "n")
     alt = "Text accuracy against image accuracy before and after unlearning; figures in the table"
-    drawing = Markup(as_svg(draw_modality_plane(points, yardstick, n), "plane", alt))
-    counts = {p.subset: inputs.scores.count("unlearned", p.subset, "accuracy", "n") for p in points}
+    drawing = Markup(as_svg(draw_modality_plane(points, yardstick), "plane", alt))
     data = {
         "drawing": drawing,
         "points": points,
         "yardstick": yardstick,
         "labels": SET_LABELS,
-        "counts": counts,
     }
     return Section("modalities", "Image against text", "plane", data)
 

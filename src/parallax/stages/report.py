@@ -5,17 +5,23 @@ from pathlib import Path
 
 from parallax.files import replace_folder, write_text
 from parallax.params import load_params
-from parallax.report.html import render_page
-from parallax.report.inputs import read_inputs
-from parallax.report.plots import write_plots
-from parallax.report.unlearning import build_sections
 from parallax.stages.command import run_stage
 
 TITLE = "Parallax: unlearning report"
 
 
 def main(arguments: argparse.Namespace) -> str:
-    """Write the page and the plots; return the summary line."""
+    """Write the page and the plots; return the verdict's headline.
+
+    Raises:
+        DataError: an input is missing or lacks a figure, an answer, a name or a portrait.
+        ParamsError: params.yaml is not usable.
+    """
+    from parallax.report.html import render_page
+    from parallax.report.inputs import read_inputs
+    from parallax.report.plots import write_plots
+    from parallax.report.unlearning import build_sections
+
     params = load_params()
     inputs = read_inputs(
         arguments.metrics,

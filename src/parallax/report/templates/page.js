@@ -22,16 +22,14 @@
     }
     output.textContent = `${shown} of ${people.length} people`;
   };
-  const open = (all) => people.forEach((person) => { person.open = all; });
 
   form.hidden = false;
   form.addEventListener("input", filter);
   form.addEventListener("submit", (event) => event.preventDefault());
   toggle.addEventListener("click", () => {
     const all = toggle.textContent === "Open all";
-    open(all);
+    for (const person of people) person.open = all;
     toggle.textContent = all ? "Close all" : "Open all";
   });
-  window.addEventListener("beforeprint", () => open(true));
   filter();
 })();
