@@ -1,9 +1,14 @@
 """The run of a whole pipeline execution, whose children are the stages' runs."""
 
+from typing import TYPE_CHECKING
+
 from parallax.tracking import execution
 from parallax.tracking.entries import log_tags
 from parallax.tracking.execution import Execution
 from parallax.tracking.store import Tracker
+
+if TYPE_CHECKING:
+    from mlflow.entities import Run
 
 PARENT_TAG = "mlflow.parentRunId"
 _ROLE = "parallax.role"
@@ -17,6 +22,19 @@ def find_parent(tracker: Tracker, key: str) -> str | None:
         max_results=1,
     )
     return str(found[0].info.run_id) if found else None
+
+
+def list_executions(tracker: Tracker) -> "list[Run]":
+    """Return the runs of all executions."""
+    runs: list[Run] = []
+    token: str | None = ""
+    while token is not None:
+        page = tracker.client.search_runs(
+            [tracker.experiment_id], f"tags.`{_ROLE}` = 'execution'", page_token=token or None
+        )
+        runs.extend(page)
+        token = page.token
+    return runs
 
 
 def create_parent(

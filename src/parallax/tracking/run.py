@@ -19,6 +19,7 @@ from parallax.tracking.store import (
     Tracker,
     connect,
     find_store,
+    hide_password,
     locked,
     project_root,
     startup_errors,
@@ -32,7 +33,7 @@ _logger = logging.getLogger(__name__)
 
 _FLUSH_SECONDS = 2.0
 _RETRY_SECONDS = 30.0
-_FAILURES_A_FLUSH = 2
+_LAST_FAILURES = 3
 
 
 class StageRun:
@@ -127,7 +128,7 @@ class StageRun:
         if reason:
             tags = {"parallax.error": reason[:500]}
             self._unsent.append(lambda: entries.log_tags(self._tracker, self.run_id, tags))
-        self._flush()
+        self._flush(_LAST_FAILURES)
         if self._unsent:
             _logger.warning("MLflow run %s is incomplete; the stage's files are not", self.run_id)
 
@@ -136,26 +137,26 @@ class StageRun:
         if not self._offline or time.monotonic() >= self._next_flush:
             self._flush()
 
-    def _flush(self) -> None:
+    def _flush(self, failures: int = 1) -> None:
+        """Send what is unsent, and stop after so many failures; what failed goes last."""
         from mlflow.exceptions import MlflowException
 
         if self._metrics:
             rows, self._metrics = self._metrics, []
             self._unsent.append(lambda: entries.log_metrics(self._tracker, self.run_id, rows))
-        failures = 0
-        while self._unsent and failures < _FAILURES_A_FLUSH:
+        while self._unsent and failures:
             action = self._unsent.popleft()
             try:
                 action()
             except (MlflowException, OSError) as error:
-                reason = " ".join(str(error).split())
+                reason = hide_password(" ".join(str(error).split()))
                 if getattr(error, "error_code", "") == "INVALID_PARAMETER_VALUE":
                     raise ParallaxError(f"MLflow refuses an entry: {reason}") from None
                 if not self._offline:
                     _logger.warning("MLflow fails, going on without it: %.300s", reason)
                 self._offline = True
                 self._unsent.append(action)
-                failures += 1
+                failures -= 1
         self._offline = bool(self._unsent)
         pause = _RETRY_SECONDS if self._offline else _FLUSH_SECONDS
         self._next_flush = time.monotonic() + pause

@@ -5,6 +5,7 @@ import dataclasses
 import gc
 import logging
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -45,12 +46,17 @@ class Tracker:
 
 
 def git(*arguments: str) -> str:
-    """Return a git command's output without the line end, "" where git or the repository lacks."""
+    """Return a git command's output without line ends; "" without git or outside a repository."""
+    return git_bytes(*arguments).decode().rstrip("\n")
+
+
+def git_bytes(*arguments: str) -> bytes:
+    """Return a git command's output as it is; empty where `git` fails."""
     try:
-        done = subprocess.run(["git", *arguments], capture_output=True, text=True, check=True)
+        done = subprocess.run(["git", *arguments], capture_output=True, check=True)
     except (OSError, subprocess.CalledProcessError):
-        return ""
-    return done.stdout.removesuffix("\n")
+        return b""
+    return done.stdout
 
 
 def project_root() -> Path:
@@ -125,10 +131,14 @@ def startup_errors(store: Store) -> Iterator[None]:
     try:
         yield
     except (MlflowException, SQLAlchemyError, OSError, ImportError) as error:
-        reason = " ".join(str(error).split())
-        raise ParallaxError(
-            f"tracking address {store.uri}: {reason}; correct or unset MLFLOW_TRACKING_URI"
-        ) from None
+        reason = " ".join(str(error).split())[:500]
+        message = f"tracking address {store.uri}: {reason}; check MLFLOW_TRACKING_URI"
+        raise ParallaxError(hide_password(message)) from None
+
+
+def hide_password(text: str) -> str:
+    """Return the text without what stands before the @ of an address."""
+    return re.sub(r"//[^/@\s]+@", "//***@", text)
 
 
 def _import_mlflow() -> None:
@@ -150,7 +160,6 @@ def _import_mlflow() -> None:
         gc.freeze()
         if collecting:
             gc.enable()
-    logging.getLogger("mlflow").setLevel(logging.WARNING)
 
 
 def connect(store: Store) -> Tracker:
@@ -163,6 +172,9 @@ def connect(store: Store) -> Tracker:
     """
     from mlflow.tracking import MlflowClient
 
+    logging.getLogger("mlflow").setLevel(logging.WARNING)
+    # It logs a traceback of each exception that it raises.
+    logging.getLogger("mlflow.store.db.utils").setLevel(logging.CRITICAL)
     client = MlflowClient(store.uri)
     found = client.get_experiment_by_name(EXPERIMENT)
     if found is None:
