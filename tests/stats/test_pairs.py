@@ -89,6 +89,14 @@ def test_omnibus_statistic():
     assert found.means == (0.5, 0.0)
 
 
+def test_omnibus_undoes_the_shrinking_of_resampled_variance():
+    # differences of the models 1 and .1: mean .55, centred +-.45, stretched +-.45 sqrt(2) = .636;
+    # half of the resamples hold one item twice and reach .636 >= .55, the others give 0
+    effects = np.array([[1.0, 0.0], [0.1, 0.0]])
+    found = bootstrap_omnibus(effects, np.random.default_rng(0), 2_000)
+    assert found.p_value == pytest.approx(0.5, abs=0.05)
+
+
 def test_omnibus_of_identical_models():
     effects = np.repeat(np.random.default_rng(0).normal(size=(12, 1)), 3, axis=1)
     assert bootstrap_omnibus(effects, np.random.default_rng(1), 99).p_value == 1.0

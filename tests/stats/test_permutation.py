@@ -16,6 +16,8 @@ def rng():
 def test_tertiles():
     assert score_tertiles(np.array([9.0, 1.0, 5.0])).tolist() == [2, 0, 1]
     assert np.bincount(score_tertiles(np.arange(9.0))).tolist() == [3, 3, 3]
+    # cuts at 1 and 2: a score on a cut belongs to the group above
+    assert score_tertiles(np.arange(4.0)).tolist() == [0, 1, 2, 2]
     # equal scores are never split
     assert len(set(score_tertiles(np.ones(6)).tolist())) == 1
     with pytest.raises(DataError, match="item 1"):
