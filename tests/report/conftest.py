@@ -20,4 +20,5 @@ def sample():
 
 @pytest.fixture(scope="session")
 def inputs(sample, tmp_path_factory):
-    return read_inputs(**sample.write_run(tmp_path_factory.mktemp("run")))
+    scored = sample.make_scored(people=(9, 5, 4))
+    return read_inputs(**sample.write_run(tmp_path_factory.mktemp("run"), scored))

@@ -5,6 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from parallax.errors import DataError
+from parallax.stages import report
+
 TOP = Path(__file__).parents[2]
 
 
@@ -20,25 +23,22 @@ def load_sample():
 def run(tmp_path):
     sample = load_sample()
     (tmp_path / "params.yaml").write_text((TOP / "params.yaml").read_text())
-    return sample.write_run(tmp_path, sample.make_scored(people=(3, 3, 3)))
+    paths = sample.write_run(tmp_path, sample.make_scored(people=(3, 3, 3)))
+    return paths | {"out": Path("reports/report.html"), "plots": Path("reports/plots")}
 
 
-def report(folder, run):
-    command = [sys.executable, "-m", "parallax.stages.report"]
-    for name, path in run.items():
-        command += [f"--{name}", str(path)]
-    command += ["--out", "reports/report.html", "--plots", "reports/plots"]
-    return subprocess.run(
-        command,
-        cwd=folder,
+def arguments(run):
+    return [part for name, path in run.items() for part in (f"--{name}", str(path))]
+
+
+def test_command_line_writes_page_and_plots(tmp_path, run):
+    done = subprocess.run(
+        [sys.executable, "-m", "parallax.stages.report", *arguments(run)],
+        cwd=tmp_path,
         env={"PYTHONPATH": str(TOP / "src"), "PATH": "", "OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
     )
-
-
-def test_command_line_writes_page_and_plots(tmp_path, run):
-    done = report(tmp_path, run)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("reports/report.html: ")
     page = (tmp_path / "reports/report.html").read_text()
@@ -47,11 +47,10 @@ def test_command_line_writes_page_and_plots(tmp_path, run):
     assert len(list((tmp_path / "reports/plots").glob("*.png"))) == 3
 
 
-def test_missing_input_is_one_line_and_leaves_nothing(tmp_path, run):
+def test_missing_input_leaves_nothing(tmp_path, run, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     run["scored"].unlink()
-    done = report(tmp_path, run)
-    assert done.returncode == 1
-    assert done.stderr.startswith("error: ")
-    assert "scored.parquet: no such file" in done.stderr
-    assert len(done.stderr.splitlines()) == 1
-    assert not (tmp_path / "reports/report.html").exists()
+    with pytest.raises(DataError, match=r"scored\.parquet: no such file"):
+        report.main(report.build_parser().parse_args(arguments(run)))
+    assert not run["out"].exists()
+    assert not run["plots"].exists()
