@@ -11,20 +11,93 @@ from PIL import Image
 from parallax.records import Instance, Person, Question
 from parallax.validation.umu import Inputs, Sizes
 
-SIZES = Sizes(fictitious=20, real=4, auxiliary=4, countries=5, regions=10, occupations=20)
+SIZES = Sizes(fictitious=20, real=4, auxiliary=4, countries=5, regions=10, occupations=15)
 
-GIVEN = "Anneke Bjorn Chidi Dolores Eamon Fatima Gustav Hanako Ivo Jamila".split()
-FAMILY = "Quist Rowan Szabo Tanaka Ulvang Vasquez Wexford Xander Yilmaz Zeller".split()
-CITIES = (
-    "Lyon Porto Ghent Malmo Kyoto Accra Quito Hanoi Tunis Minsk Davao Perth Omaha Izmir Bergen"
-    " Cusco Lagos Dakar Turin Zagreb Almaty Ottawa Fukuoka Windhoek Jaipur Brno Tromso Salta"
-).split()
-COUNTRIES = "France Portugal Belgium Sweden Japan Ghana Ecuador".split()
-OCCUPATIONS = (
-    "glazier beekeeper surveyor actuary potter luthier welder botanist cartographer dentist"
-    " falconer geologist hydrologist illustrator joiner librarian midwife notary optician"
-    " plumber quarrier roofer saddler tanner upholsterer vintner weaver zookeeper"
-).split()
+GIVEN = [
+    "Anneke",
+    "Bjorn",
+    "Chidi",
+    "Dolores",
+    "Eamon",
+    "Fatima",
+    "Gustav",
+    "Hanako",
+    "Ivo",
+    "Jamila",
+]
+FAMILY = [
+    "Quist",
+    "Rowan",
+    "Szabo",
+    "Tanaka",
+    "Ulvang",
+    "Vasquez",
+    "Wexford",
+    "Xander",
+    "Yilmaz",
+    "Zeller",
+]
+CITIES = [
+    "Lyon",
+    "Porto",
+    "Ghent",
+    "Malmo",
+    "Kyoto",
+    "Accra",
+    "Quito",
+    "Hanoi",
+    "Tunis",
+    "Minsk",
+    "Davao",
+    "Perth",
+    "Omaha",
+    "Izmir",
+    "Bergen",
+    "Cusco",
+    "Lagos",
+    "Dakar",
+    "Turin",
+    "Zagreb",
+    "Almaty",
+    "Ottawa",
+    "Fukuoka",
+    "Windhoek",
+    "Jaipur",
+    "Brno",
+    "Tromso",
+    "Salta",
+]
+COUNTRIES = ["France", "Portugal", "Belgium", "Sweden", "Japan", "Ghana", "Ecuador"]
+OCCUPATIONS = [
+    "glazier",
+    "beekeeper",
+    "surveyor",
+    "actuary",
+    "potter",
+    "luthier",
+    "welder",
+    "botanist",
+    "cartographer",
+    "dentist",
+    "falconer",
+    "geologist",
+    "hydrologist",
+    "illustrator",
+    "joiner",
+    "librarian",
+    "midwife",
+    "notary",
+    "optician",
+    "plumber",
+    "quarrier",
+    "roofer",
+    "saddler",
+    "tanner",
+    "upholsterer",
+    "vintner",
+    "weaver",
+    "zookeeper",
+]
 AWARDS = ["Medal of Letters", "Harbour Shield", "Golden Compass", "Northern Star"]
 IMAGE_SUBJECT = "the person in the image"
 EVALUATED = {
@@ -41,6 +114,7 @@ class World:
     profiles: pd.DataFrame
     tables: dict[str, pd.DataFrame]
     splits: dict[str, list[str]]
+    sizes: Sizes = SIZES
 
     def inputs(self):
         return Inputs(
@@ -52,8 +126,7 @@ class World:
         for subset, people in self.people.items():
             if subsets is None or subset in subsets:
                 self.people[subset] = [
-                    change(person) if person.person_id == person_id else person
-                    for person in people
+                    change(person) if person.person_id == person_id else person for person in people
                 ]
 
     def edit_instance(self, person_id, task, field, change, subsets=None):

@@ -29,9 +29,11 @@ _ROLE_SETS = {
 
 
 def experiment_frame(
-    tables: Mapping[str, "pd.DataFrame"], names: Mapping[str, str]
+    tables: Mapping[str, "pd.DataFrame"], names: Mapping[tuple[str, str], str]
 ) -> "pd.DataFrame":
     """Return the tables below one another, labelled, with each person's name (or NaN).
+
+    `names` are by group and ID, while the tables tell people apart by ID alone.
 
     Raises:
         DataError: a table lacks a column.
@@ -41,14 +43,14 @@ def experiment_frame(
     parts = []
     for table in TABLES:
         rows = tables[table]
-        columns = [*KEYS, *COPIED, *(["refusal"] if table == "sft" else [])]
-        require_columns(rows, columns, f"{table}.parquet")
-        parts.append(rows[columns].assign(table=table))
+        require_columns(rows, [*KEYS, *COPIED], f"{table}.parquet")
+        parts.append(rows.assign(table=table))
     frame = pd.concat(parts, ignore_index=True)
     for column in OPTIONS:
         frame[column] = [list(options) for options in frame[column]]
+    by_id = {person_id: name for (_, person_id), name in names.items()}
     labels = frame["table"] + "/" + frame["person_id"] + "/" + frame["field"]
-    return frame.assign(row=labels, name=frame["person_id"].map(names))
+    return frame.assign(row=labels, name=frame["person_id"].map(by_id))
 
 
 def set_frame(experiment: "pd.DataFrame", splits: Mapping[str, Sequence[str]]) -> "pd.DataFrame":

@@ -44,7 +44,7 @@ def instance_frame(people: People, profiles: "pd.DataFrame") -> "pd.DataFrame":
             "subset": subset,
             "group": group_of(subset),
             "person_id": person.person_id,
-            "name": names.get(person.person_id),
+            "name": names.get((group_of(subset), person.person_id)),
             "task": instance.task,
             "field": instance.field,
             "image_prompt": instance.image.prompt,
@@ -73,7 +73,7 @@ def people_frame(people: People, profiles: "pd.DataFrame") -> "pd.DataFrame":
                 "subset": subset,
                 "group": group_of(subset),
                 "person_id": person.person_id,
-                "name": names.get(person.person_id),
+                "name": names.get((group_of(subset), person.person_id)),
                 "portrait_md5": pixel_digest(person.portrait),
                 "content_md5": _digest(repr((person.biography, person.instances)).encode()),
             }
@@ -179,18 +179,19 @@ def fact_frame(instances: "pd.DataFrame", profiles: "pd.DataFrame") -> "pd.DataF
     `times_asked` the number of QA questions; people without a profile are left out.
 
     Raises:
-        DataError: the column person_id is missing.
+        DataError: the column person_id or group is missing.
     """
-    require_columns(profiles, ("person_id",), "profiles")
+    require_columns(profiles, ("person_id", "group"), "profiles")
+    identity = ["group", "person_id"]
     fields = [column for column in profiles.columns if column not in _IDENTITY]
-    values = profiles.melt("person_id", fields, "field", "value")
+    values = profiles.melt(identity, fields, "field", "value")
     values = values[values["value"].notna() & (values["value"] != "")]
-    known = instances[instances["person_id"].isin(profiles["person_id"])]
-    subsets = known[["subset", "person_id"]].drop_duplicates()
-    keys = ["subset", "person_id", "field"]
+    known = instances.merge(profiles[identity].drop_duplicates(), on=identity)
+    subsets = known[["subset", *identity]].drop_duplicates()
+    keys = ["subset", *identity, "field"]
     asked = known[known["task"] == "qa"].groupby(keys, sort=False)["text_answer"]
     questions = asked.agg(times_asked="size", answer="first").reset_index()
-    facts = subsets.merge(values, on="person_id").merge(questions, on=keys, how="outer")
+    facts = subsets.merge(values, on=identity).merge(questions, on=keys, how="outer")
     return facts.assign(
         row=facts["subset"] + "/" + facts["person_id"] + "/" + facts["field"],
         times_asked=facts["times_asked"].fillna(0).astype(int),
@@ -224,14 +225,15 @@ def _digest(content: bytes) -> str:
     return hashlib.md5(content, usedforsecurity=False).hexdigest()
 
 
-def profile_names(profiles: "pd.DataFrame") -> dict[str, str]:
-    """Return the name of each person ID.
+def profile_names(profiles: "pd.DataFrame") -> dict[tuple[str, str], str]:
+    """Return the name of each group and person ID.
 
     Raises:
-        DataError: the column person_id or name is missing.
+        DataError: the column person_id, group or name is missing.
     """
-    require_columns(profiles, ("person_id", "name"), "profiles")
-    return dict(iterate(profiles, "person_id", "name"))
+    require_columns(profiles, ("person_id", "group", "name"), "profiles")
+    rows = iterate(profiles, "group", "person_id", "name")
+    return {(group, person_id): name for group, person_id, name in rows}
 
 
 def _fictitious_ids(people: "pd.DataFrame") -> list[str]:

@@ -64,8 +64,11 @@ def _find_disagreeing_tasks(frame: "pd.DataFrame") -> Findings:
 @finder("evaluation_complete", columns=(*PERSON, "group", "task", "field"))
 def _find_missing_tasks(frame: "pd.DataFrame") -> Findings:
     """Compare each person's fields with those of the group; real people's facts differ."""
-    fields = {key: set(rows["field"]) for key, rows in frame.groupby([*PERSON, "task"], sort=False)}
-    wanted = {key: set(rows["field"]) for key, rows in frame.groupby(["group", "task"], sort=False)}
+    fields: dict[tuple[str, str, str], set[str]] = {}
+    wanted: dict[tuple[str, str], set[str]] = {}
+    for subset, person_id, group, task, field in iterate(frame, *PERSON, "group", "task", "field"):
+        fields.setdefault((subset, person_id, task), set()).add(field)
+        wanted.setdefault((group, task), set()).add(field)
     people = frame.drop_duplicates(list(PERSON))
     rows = []
     for subset, person_id, group in iterate(people, *PERSON, "group"):

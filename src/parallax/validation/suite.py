@@ -5,9 +5,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, TypeVar
 
 import great_expectations as gx
+from great_expectations.core.batch_definition import BatchDefinition
 from great_expectations.core.metric_domain_types import MetricDomainTypes
 from great_expectations.data_context.types.base import ProgressBarsConfig
-from great_expectations.datasource.fluent import PandasDatasource
 from great_expectations.execution_engine import PandasExecutionEngine
 from great_expectations.expectations.expectation import BatchExpectation, Expectation
 from great_expectations.expectations.metrics.metric_provider import metric_value
@@ -112,7 +112,7 @@ def run_checks(checks: Sequence[Check], builders: Mapping[str, FrameBuilder]) ->
     names = [check.name for check in checks]
     if doubled := sorted({name for name in names if names.count(name) > 1}):
         raise DataError(f"check {', '.join(doubled)} is declared twice: give each its own name")
-    source = _open_source()
+    frames = _define_batches()
     results: dict[str, CheckResult] = {}
     for frame_name in dict.fromkeys(check.frame for check in checks):
         group = [check for check in checks if check.frame == frame_name]
@@ -121,7 +121,7 @@ def run_checks(checks: Sequence[Check], builders: Mapping[str, FrameBuilder]) ->
         except DataError as error:
             results |= {check.name: _failed(check, str(error)) for check in group}
         else:
-            results |= _validate_frame(source, frame, group)
+            results |= _validate_frame(frames, frame, group)
     ordered = [results[name] for name in names]
     return {"success": all(result["success"] for result in ordered), "checks": ordered}
 
@@ -164,19 +164,19 @@ def describe_failures(report: Report) -> list[str]:
     ]
 
 
-def _open_source() -> PandasDatasource:
-    """Return a data source in memory; nothing is stored, sent or drawn on the terminal."""
+def _define_batches() -> BatchDefinition:
+    """Return a definition that makes a batch of any frame; nothing is stored, sent or drawn."""
     context = gx.get_context(mode="ephemeral")
     context.enable_analytics(False)
     context.variables.progress_bars = ProgressBarsConfig(globally=False)
-    return context.data_sources.add_pandas("frames")
+    asset = context.data_sources.add_pandas("memory").add_dataframe_asset("frames")
+    return asset.add_batch_definition_whole_dataframe("frame")
 
 
 def _validate_frame(
-    source: PandasDatasource, frame: "pd.DataFrame", checks: Sequence[Check]
+    frames: BatchDefinition, frame: "pd.DataFrame", checks: Sequence[Check]
 ) -> dict[str, CheckResult]:
-    asset = source.add_dataframe_asset(checks[0].frame)
-    batch = asset.add_batch_definition_whole_dataframe("all").get_batch({"dataframe": frame})
+    batch = frames.get_batch({"dataframe": frame})
     # The name in `meta` finds a result's check again: results come back in another order.
     expectations = [
         check.expectation.copy(update={"meta": {"check": check.name}}) for check in checks
