@@ -16,14 +16,15 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def database(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """One database for all tests: making its tables takes seconds."""
     return f"sqlite:///{tmp_path_factory.mktemp('store') / 'mlflow.db'}"
 
 
 @pytest.fixture
 def shared(project: Path, database: str, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder with a parameter file of its own, and the module's database."""
+    """The folder with a parameter file of its own, and the common database."""
     monkeypatch.setenv("MLFLOW_TRACKING_URI", database)
     (project / "params.yaml").write_text(f"test: {os.environ['PYTEST_CURRENT_TEST']}\n")
     return project

@@ -3,7 +3,8 @@
 Only this package imports mlflow, and only when a run starts.
 """
 
+from parallax.tracking.execution import input_digests
 from parallax.tracking.run import StageRun, stage_run
 from parallax.tracking.values import flatten, numbers
 
-__all__ = ["StageRun", "flatten", "numbers", "stage_run"]
+__all__ = ["StageRun", "flatten", "input_digests", "numbers", "stage_run"]

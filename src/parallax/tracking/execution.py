@@ -4,12 +4,14 @@ import dataclasses
 import hashlib
 import os
 import socket
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import psutil
 import yaml
 
+from parallax.errors import DataError
+from parallax.files import digest
 from parallax.tracking.store import git, project_root
 
 COMMIT_TAG = "mlflow.source.git.commit"
@@ -81,6 +83,23 @@ def read_output_tags(lock: str) -> dict[str, str]:
     stages = (yaml.safe_load(lock) or {}).get("stages", {})
     outs = [out for stage in stages.values() for out in stage.get("outs", [])]
     return {f"md5/{out['path']}": out["md5"] for out in outs if "md5" in out}
+
+
+def input_digests(paths: Iterable[str]) -> dict[str, str]:
+    """Return the md5 of each input: from dvc.lock in a pipeline, else of its present content.
+
+    Raises:
+        DataError: there is no such file or folder.
+    """
+    # Within `dvc repro` the lock already holds what earlier stages made: a model is not read twice.
+    known = output_tags(Path("dvc.lock")) if in_pipeline() else {}
+    return {path: known.get(f"md5/{path}") or _digest(Path(path)) for path in paths}
+
+
+def _digest(path: Path) -> str:
+    if not path.exists():
+        raise DataError(f"{path}: no such file or folder; run `dvc repro` first")
+    return digest(path)
 
 
 def in_pipeline() -> bool:

@@ -153,7 +153,7 @@ class StageRun:
                 if getattr(error, "error_code", "") == "INVALID_PARAMETER_VALUE":
                     raise ParallaxError(f"MLflow refuses an entry: {reason}") from None
                 if not self._offline:
-                    _logger.warning("MLflow fails, going on without it: %.300s", reason)
+                    _logger.warning("MLflow fails, going on without it: %.160s", reason)
                 self._offline = True
                 self._unsent.append(action)
                 failures -= 1

@@ -173,8 +173,9 @@ def connect(store: Store) -> Tracker:
     from mlflow.tracking import MlflowClient
 
     logging.getLogger("mlflow").setLevel(logging.WARNING)
-    # It logs a traceback of each exception that it raises.
+    # These two would report a failure several times before we do, one with its traceback.
     logging.getLogger("mlflow.store.db.utils").setLevel(logging.CRITICAL)
+    logging.getLogger("urllib3.connectionpool").setLevel(logging.ERROR)
     client = MlflowClient(store.uri)
     found = client.get_experiment_by_name(EXPERIMENT)
     if found is None:
