@@ -2,7 +2,15 @@ import math
 
 import pytest
 
-from parallax.report.numbers import change, fraction, interval, people, percent, points
+from parallax.report.numbers import (
+    change,
+    fraction,
+    interval,
+    people,
+    percent,
+    points,
+    signed_points,
+)
 
 
 @pytest.mark.parametrize(
@@ -19,6 +27,9 @@ from parallax.report.numbers import change, fraction, interval, people, percent,
         (points, -0.152, "15\u00a0points"),
         (points, 0.01, "1\u00a0point"),
         (points, math.nan, "\u2013 points"),
+        (signed_points, -0.152, "\u221215\u00a0points"),
+        (signed_points, 0.21, "21\u00a0points"),
+        (signed_points, -0.004, "0\u00a0points"),
         (people, 1, "1\u00a0person"),
         (people, 9, "9\u00a0people"),
     ],

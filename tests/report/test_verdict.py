@@ -91,7 +91,8 @@ def test_sentences_carry_run_figures_chance_and_counts():
     assert "answers 15 % and 14 %" in text
     assert "guessing gives 25 % of four options" in text
     assert "44 points above it in image questions (33 to 55)" in text
-    assert "interval over 9 people" in text
+    assert "image minus text is 21 points (0 to 40)" in text
+    assert "intervals over 9 people" in text
     assert "from 97 % to 81 % on the people to keep" in text
     assert "from 1.00 to 0.60; the yardstick has 0.32" in text
 

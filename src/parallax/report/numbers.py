@@ -34,12 +34,22 @@ def points(value: float) -> str:
     return f"{whole}\u00a0point{'' if whole == '1' else 's'}"
 
 
+def signed_points(value: float) -> str:
+    """Return a difference of fractions as signed whole percentage points: −1 point."""
+    sign = MINUS if _whole(value).startswith(MINUS) else ""
+    return f"{sign}{points(value)}"
+
+
 def interval(low: float, high: float) -> str:
     """Return an interval of differences in signed whole percentage points: −3 to 55."""
     if math.isnan(low) or math.isnan(high):
         return "no interval"
-    ends = (f"{MINUS if end <= -0.005 else ''}{100 * abs(end):.0f}" for end in (low, high))
-    return " to ".join(ends)
+    return f"{_whole(low)} to {_whole(high)}"
+
+
+def _whole(value: float) -> str:
+    text = f"{100 * abs(value):.0f}"
+    return f"{MINUS}{text}" if value < 0 and text != "0" else text
 
 
 def people(count: int) -> str:

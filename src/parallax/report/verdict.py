@@ -7,7 +7,7 @@ from typing import Literal
 
 from parallax.report.excess import Estimate, Excess
 from parallax.report.inputs import Scores
-from parallax.report.numbers import fraction, interval, people, percent, points
+from parallax.report.numbers import fraction, interval, people, percent, points, signed_points
 
 Status = Literal["unjudged", "damaged", "unforgotten", "unbalanced", "partial", "level"]
 
@@ -173,21 +173,21 @@ def _yardstick(image: Reading, text: Reading) -> str:
 
 
 def _excess(excess: Excess) -> str:
-    def say(estimate: Estimate) -> str:
+    def say(estimate: Estimate, modality: str) -> str:
         side = "below" if estimate.mean < 0 else "above"
         span = interval(estimate.low, estimate.high)
-        return f"{points(estimate.mean)} {side} it in {{}} questions ({span})"
+        return f"{points(estimate.mean)} {side} it in {modality} questions ({span})"
 
     return (
-        f"That leaves {say(excess.image).format('image')} and"
-        f" {say(excess.text).format('text')}; in brackets the 95\u00a0% interval over"
-        f" {people(excess.image.people)}."
+        f"That leaves {say(excess.image, 'image')} and {say(excess.text, 'text')}; image minus text"
+        f" is {signed_points(excess.gap.mean)} ({interval(excess.gap.low, excess.gap.high)})."
+        f" In brackets: 95\u00a0% intervals over {people(excess.image.people)}."
     )
 
 
 def _descriptions(description: Reading) -> str:
     return (
-        "The overlap of its descriptions with the true ones (RL_F, not a share of right answers)"
+        "The overlap of the model's descriptions with the true ones (RL_F, no share of right answers)"
         f" went from {fraction(description.before)} to {fraction(description.after)};"
         f" the yardstick has {fraction(description.yardstick)}."
     )
