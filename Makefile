@@ -1,0 +1,31 @@
+# `make` lists the targets. Each works first on a fresh clone.
+PYTHON ?= python3.11
+VENV := $(CURDIR)/.venv
+export PATH := $(VENV)/bin:$(PATH)
+export MLFLOW_DISABLE_TELEMETRY := true
+export TOKENIZERS_PARALLELISM := false
+# Two threads that wait by spinning get in each other's way on a busy machine.
+export OMP_WAIT_POLICY := PASSIVE
+
+.DEFAULT_GOAL := help
+.PHONY: help run test ui
+
+help: ## List the targets
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+$(VENV)/installed: pyproject.toml constraints.txt
+	test -d $(VENV) || $(PYTHON) -m venv $(VENV)
+	python -m pip install --quiet --disable-pip-version-check -e '.[dev]' -c constraints.txt
+	touch $@
+
+run: $(VENV)/installed ## Make the environment and run the whole pipeline
+	dvc repro
+
+test: $(VENV)/installed ## Make the environment; lint, check types, run the tests
+	ruff check src tests
+	ruff format --check src tests
+	mypy
+	pytest
+
+ui: $(VENV)/installed ## Open the MLflow UI on this machine's runs
+	python -m parallax.tracking.ui
