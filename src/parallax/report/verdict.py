@@ -187,8 +187,8 @@ def _excess(excess: Excess) -> str:
 
 def _descriptions(description: Reading) -> str:
     return (
-        "The overlap of the model's descriptions with the true ones (RL_F, no share of right answers)"
-        f" went from {fraction(description.before)} to {fraction(description.after)};"
+        "The overlap of the model's descriptions with the true ones (RL_F, no share of right"
+        f" answers) went from {fraction(description.before)} to {fraction(description.after)};"
         f" the yardstick has {fraction(description.yardstick)}."
     )
 
