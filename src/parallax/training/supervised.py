@@ -68,7 +68,7 @@ def supervised_objective(
     def objective(step: int) -> Iterator[Term]:
         batch = collate([samples[i] for i in batches[step]], pixels, pad, device=model.device)
         nll = answer_nll(answer_logits(model, batch), batch)
-        yield Term("nll", nll.mean.mean(), 1.0)
+        yield Term("loss", nll.mean.mean(), 1.0)  # the only term is the loss itself
 
     return objective
 
