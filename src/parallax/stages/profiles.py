@@ -76,8 +76,8 @@ def assemble(raw: Path, seed: int) -> "pd.DataFrame":
 
 def _draw(people: "pd.DataFrame", seed: int, side_px: int) -> list[bytes]:
     from parallax.umu.portraits import Sitter, draw_portraits
-    from parallax.umu.profiles import REFERENCE_YEAR
     from parallax.umu.real_people import parse_birthdate
+    from parallax.umu.sentences import REFERENCE_YEAR
 
     sitters = []
     for row in people.to_dict("records"):

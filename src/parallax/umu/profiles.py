@@ -9,16 +9,14 @@ from typing import TypeVar
 from parallax.errors import DataError
 from parallax.seeding import generator
 from parallax.umu.raw_tables import GENDERS, Country, Occupation, RawTables, Region
-from parallax.umu.sentences import Subject, Writer, fold
+from parallax.umu.sentences import REFERENCE_YEAR, Subject, Writer
+from parallax.validation.words import fold_words
 
 T = TypeVar("T")
 
 FICTITIOUS = 500
 AUXILIARY = 80
 BIRTH_YEARS = range(1950, 2011)
-REFERENCE_YEAR = 2025
-"""A profile tells of its person at the end of this year."""
-
 ADULT_AGE = 18
 HEIGHT_SPREAD_CM = {"male": 6.5, "female": 6.0}  # standard deviation
 HEIGHT_REACH = 2.3  # standard deviations from the mean at most
@@ -92,7 +90,7 @@ def generate_profiles(
     Raises:
         DataError: the tables cannot provide so many different people.
     """
-    taken = {fold(word) for name in taken_names for word in name.split()}
+    taken = {word for name in taken_names for word in fold_words(name).split()}
     writer = Writer(tables)
     groups = (
         ("fictitious", [str(number) for number in range(1, FICTITIOUS + 1)]),
@@ -201,16 +199,20 @@ def _complete(
 
 def _draw_name(sketch: _Sketch, tables: RawTables, rng: random.Random, taken: set[str]) -> str:
     culture = sketch.region.name_culture
-    free = [forms for forms in tables.surnames[culture] if taken.isdisjoint(map(fold, forms))]
+    free = [forms for forms in tables.surnames[culture] if taken.isdisjoint(map(_key, forms))]
     if not free:
         raise DataError(
             f"surnames.csv: no surname of culture {culture!r} is left for person"
             f" {sketch.person_id}: add some"
         )
     forms = rng.choice(free)
-    taken.update(map(fold, forms))
+    taken.update(map(_key, forms))
     given = rng.choice(tables.given_names[culture, sketch.gender])
     return f"{given} {forms[GENDERS.index(sketch.gender)]}"
+
+
+def _key(surname: str) -> str:
+    return fold_words(surname).strip()
 
 
 def draw_birthdate(year: int, rng: random.Random) -> str:

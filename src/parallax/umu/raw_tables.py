@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
+from parallax.errors import DataError
 from parallax.umu.raw_rows import Row, read_rows, require_unique
 
 GENDERS = ("male", "female")
@@ -25,6 +26,7 @@ EDUCATION_AGES: Mapping[str, int] = MappingProxyType(
 """How an education's text begins, and the youngest age at which somebody has it, years."""
 
 ADULT_HEIGHTS_CM = (145, 190)  # bounds of a country's mean
+COUNTRY_CITIES = 3  # birth city, residence and the place of a background sentence
 AGES = (14, 100)
 TEMPLATE_SLOTS = frozenset({"He", "he", "him", "his", "place", "year", "count", "months", "topic"})
 
@@ -206,28 +208,41 @@ def _read_regions(
     rows = read_rows(raw / "regions.csv", ("country_code", "region_code", "region", "name_culture"))
     for column in ("region_code", "region"):
         require_unique(rows, column)
-    codes = {row.text("region_code") for row in rows}
-    city_rows = read_rows(raw / "cities.csv", ("region_code", "city", "geoname_id"))
-    for column in ("city", "geoname_id"):
-        require_unique(city_rows, column)
-    for row in city_rows:
-        row.member("region_code", codes, "the region codes of regions.csv")
-        row.integer("geoname_id", 1, 10**9)
-    cities = _gather(city_rows, "region_code", "city")
-    regions = []
     for row in rows:
         country = row.member("country_code", countries, "the country codes of countries.csv")
         if not row.text("region_code").startswith(f"{country}-"):
             raise row.wrong("region_code", f"a code that begins with {country}-")
-        row.member("region_code", cities, "the region codes of cities.csv")
         row.member("name_culture", cultures, "the name cultures of surnames.csv")
-        name, code, culture = (row.text(c) for c in ("region", "region_code", "name_culture"))
-        regions.append(Region(name, countries[country], culture, cities[code]))
-    if unused := set(countries) - {row.text("country_code") for row in rows}:
-        raise rows[-1].wrong(
-            "country_code", f"a region of each country: {sorted(unused)} have none"
+    cities = _read_cities(raw, {row.text("region_code") for row in rows})
+    for row in rows:
+        row.member("region_code", cities, "the region codes of cities.csv")
+    regions = tuple(
+        Region(
+            row.text("region"),
+            countries[row.text("country_code")],
+            row.text("name_culture"),
+            cities[row.text("region_code")],
         )
-    return tuple(regions)
+        for row in rows
+    )
+    for name in countries.values():
+        count = sum(len(region.cities) for region in regions if region.country == name)
+        if count < COUNTRY_CITIES:
+            raise DataError(
+                f"{raw / 'cities.csv'}: {count} cities of {name}; want {COUNTRY_CITIES}:"
+                " add regions to regions.csv or cities"
+            )
+    return regions
+
+
+def _read_cities(raw: Path, region_codes: set[str]) -> dict[str, tuple[str, ...]]:
+    rows = read_rows(raw / "cities.csv", ("region_code", "city", "geoname_id"))
+    for column in ("city", "geoname_id"):
+        require_unique(rows, column)
+    for row in rows:
+        row.member("region_code", region_codes, "the region codes of regions.csv")
+        row.integer("geoname_id", 1, 10**9)
+    return _gather(rows, "region_code", "city")
 
 
 def _read_occupations(

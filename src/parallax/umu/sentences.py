@@ -1,15 +1,16 @@
 """Background and interest sentences of fictitious people: no two alike, none names its person."""
 
 import random
-import re
-import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from parallax.errors import DataError
 from parallax.umu.raw_tables import Occupation, RawTables
+from parallax.validation.words import find_name_part
 
-LAST_YEAR = 2025
+REFERENCE_YEAR = 2025
+"""A profile tells of its person at the end of this year."""
+
 RETIREMENT_AGE = 65  # no background tells of a later year
 COUNTS = ("four", "six", "seven", "eight", "nine", "twelve", "fifteen", "twenty", "thirty")
 MONTH_COUNTS = ("two", "three", "four", "five", "six", "seven", "eight", "nine")
@@ -23,7 +24,7 @@ _ATTEMPTS = 1000
 
 @dataclass(frozen=True)
 class Subject:
-    """The person whom a sentence is about; `age` in years, at the end of `LAST_YEAR`."""
+    """The person whom a sentence is about; `age` in years, at the end of `REFERENCE_YEAR`."""
 
     name: str
     gender: str
@@ -47,7 +48,7 @@ class Writer:
         """
         occupation = subject.occupation
         first = subject.birth_year + occupation.min_age
-        last = max(first, min(LAST_YEAR, subject.birth_year + RETIREMENT_AGE))
+        last = max(first, min(REFERENCE_YEAR, subject.birth_year + RETIREMENT_AGE))
 
         def draw() -> str:
             return rng.choice(self._tables.templates[occupation.career]).format(
@@ -79,21 +80,9 @@ class Writer:
 
     def _draw_new(self, draw: Callable[[], str], subject: Subject, source: str) -> str:
         """Draw until a sentence is new and has no word of the name."""
-        name = words(subject.name)
         for _ in range(_ATTEMPTS):
             sentence = draw()
-            if sentence not in self._written and name.isdisjoint(words(sentence)):
+            if sentence not in self._written and not find_name_part(sentence, subject.name):
                 self._written.add(sentence)
                 return sentence
         raise DataError(f"{source}: no new sentence for {subject.name}: add some")
-
-
-def fold(text: str) -> str:
-    """Return the text without case and without accents."""
-    parts = unicodedata.normalize("NFKD", text.casefold())
-    return "".join(part for part in parts if not unicodedata.combining(part))
-
-
-def words(text: str) -> set[str]:
-    """Return the folded words of a text."""
-    return set(re.findall(r"\w+", fold(text)))
