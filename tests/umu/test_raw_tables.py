@@ -142,6 +142,7 @@ def test_unknown_education():
         ("occupations.csv", ",health,hospital care", ",magic,hospital care", 2, "career"),
         ("occupations.csv", ",health,hospital care", ",health,spells", 2, "topic"),
         ("careers.csv", "{count} people who", "{size} people who", 2, "template"),
+        ("careers.csv", "{count} people who", "{count people who", 2, "template"),
         ("topics.csv", "hospital care,pain relief", "hospital care, pain relief", 2, "phrase"),
         ("hobbies.csv", ",14,90", ",14,200", 2, "max_age"),
         ("hobby_settings.csv", "every Thursday", "every  Thursday", 4, "setting"),

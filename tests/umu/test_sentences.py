@@ -51,6 +51,13 @@ def test_same_sentence_is_never_written_twice():
         writer.write_interest(subject, random.Random(1))
 
 
+def test_a_man_and_a_woman_have_different_sentences():
+    writer = Writer(make_tables())
+    writer.write_interest(Subject("Ada Roe", "female", 2000, 25, BAKER), random.Random(0))
+    with pytest.raises(DataError, match=r"hobbies\.csv: no new sentence for Jo Doe"):
+        writer.write_interest(Subject("Jo Doe", "male", 2000, 25, BAKER), random.Random(0))
+
+
 def test_name_is_kept_out_of_the_sentence():
     writer = Writer(make_tables(phrases={"bread": ("rye bread", "barley bread")}))
     subject = Subject("Álva Rye", "male", 2000, 25, BAKER)

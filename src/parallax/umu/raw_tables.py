@@ -273,8 +273,9 @@ def _read_occupations(
 def _read_templates(raw: Path) -> dict[str, tuple[str, ...]]:
     rows = read_rows(raw / "careers.csv", ("career", "template"))
     for row in rows:
-        slots = _SLOT.findall(row.text("template"))
-        if not set(slots) <= TEMPLATE_SLOTS or not row.text("template").endswith("."):
+        text = row.text("template")
+        stray_brace = re.search(r"[{}]", _SLOT.sub("", text))
+        if stray_brace or not TEMPLATE_SLOTS.issuperset(_SLOT.findall(text)) or text[-1] != ".":
             raise row.wrong("template", f"a sentence with slots out of {sorted(TEMPLATE_SLOTS)}")
     return _gather(rows, "career", "template")
 

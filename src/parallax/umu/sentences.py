@@ -18,6 +18,8 @@ PRONOUNS = {
     "male": {"He": "He", "he": "he", "him": "him", "his": "his"},
     "female": {"He": "She", "he": "she", "him": "her", "his": "her"},
 }
+PRONOUN_SLOTS = {slot: f"{{{slot}}}" for slot in PRONOUNS["male"]}
+"""Keeps the slots of the pronouns, so that a draft is the same for both genders."""
 
 _ATTEMPTS = 1000
 
@@ -34,7 +36,7 @@ class Subject:
 
 
 class Writer:
-    """Writes sentences, and never the same one twice."""
+    """Writes sentences, and never one that differs from an earlier one by its pronouns alone."""
 
     def __init__(self, tables: RawTables) -> None:
         self._tables = tables
@@ -52,7 +54,7 @@ class Writer:
 
         def draw() -> str:
             return rng.choice(self._tables.templates[occupation.career]).format(
-                **PRONOUNS[subject.gender],
+                **PRONOUN_SLOTS,
                 place=rng.choice(places),
                 year=rng.randint(first, last),
                 count=rng.choice(COUNTS),
@@ -71,18 +73,20 @@ class Writer:
         hobbies = [h.text for h in self._tables.hobbies if h.min_age <= subject.age <= h.max_age]
         if not hobbies:
             raise DataError(f"hobbies.csv: nothing fits the age {subject.age}: add a hobby")
-        pronoun = PRONOUNS[subject.gender]["He"]
 
         def draw() -> str:
-            return f"{pronoun} {rng.choice(hobbies)} {rng.choice(self._tables.hobby_settings)}."
+            return f"{{He}} {rng.choice(hobbies)} {rng.choice(self._tables.hobby_settings)}."
 
         return self._draw_new(draw, subject, "hobbies.csv")
 
     def _draw_new(self, draw: Callable[[], str], subject: Subject, source: str) -> str:
-        """Draw until a sentence is new and has no word of the name."""
+        """Draw until a sentence is new, but for its pronouns, and has no word of the name."""
         for _ in range(_ATTEMPTS):
-            sentence = draw()
-            if sentence not in self._written and not find_name_part(sentence, subject.name):
-                self._written.add(sentence)
+            draft = draw()
+            sentence = draft
+            for slot, pronoun in PRONOUNS[subject.gender].items():
+                sentence = sentence.replace(PRONOUN_SLOTS[slot], pronoun)
+            if draft not in self._written and not find_name_part(sentence, subject.name):
+                self._written.add(draft)
                 return sentence
         raise DataError(f"{source}: no new sentence for {subject.name}: add some")
