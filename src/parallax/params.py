@@ -104,15 +104,37 @@ class Optimization(_Section):
     weight_decay: NonNegative
 
 
-class Base(Optimization):
-    """Training of the embedded base model."""
+class Shares(_Section):
+    """Fraction of the base model's samples in each question format; they sum to 1."""
+
+    qa: Fraction
+    classification: Fraction
+    cloze: Fraction
+    generation: Fraction
+
+    @model_validator(mode="after")
+    def _sum_to_one(self) -> Self:
+        total = self.qa + self.classification + self.cloze + self.generation
+        if abs(total - 1) > 1e-9:
+            raise ValueError(f"the shares sum to {total:g}: make them sum to 1")
+        return self
+
+
+class Supervised(Optimization):
+    """Supervised training in both modalities."""
 
     epochs: Count
     learning_rate: Positive
     image_share: Annotated[float, Field(gt=0, lt=1)]
 
 
-class Sft(Base):
+class Base(Supervised):
+    """Training of the embedded base model."""
+
+    shares: Shares
+
+
+class Sft(Supervised):
     """Supervised fine-tuning on the fictitious people."""
 
     text_path: Literal["text", "image"]

@@ -7,6 +7,7 @@ Modality = Literal["image", "text"]
 Task = Literal["qa", "classification", "cloze", "generation"]
 
 MODALITIES: tuple[Modality, ...] = ("image", "text")
+TASKS: tuple[Task, ...] = ("qa", "classification", "cloze", "generation")
 EVALUATION_TASKS: tuple[Task, ...] = ("classification", "cloze", "generation")
 LETTERS = ("A", "B", "C", "D")
 SETS = ("forget", "retain", "real")

@@ -16,9 +16,8 @@ def main(args: argparse.Namespace) -> str:
     from parallax.models.encoding import Encoder
     from parallax.models.loading import EMBEDDED, Loaded, best_device, load, save
     from parallax.training.checkpoint import Checkpoints, checkpoint_key, checkpoint_root
-    from parallax.training.knowledge import encode_knowledge
     from parallax.training.loop import CURVE
-    from parallax.training.supervised import Source, fit
+    from parallax.training.supervised import by_format, fit
     from parallax.umu.experiment import from_table
 
     params = load_params()
@@ -48,7 +47,7 @@ def main(args: argparse.Namespace) -> str:
         checkpoints = Checkpoints(checkpoint_root() / f"base-{key}")
         curve = fit(
             model,
-            [Source(encode_knowledge(encoder, taught, rows), share=1.0)],
+            by_format(encoder, taught, rows, params.base.shares),
             params.base,
             pixels,
             encoder.pad,

@@ -15,7 +15,10 @@ from parallax.umu.experiment import (
     read_refusals,
     select_people,
     to_table,
+    vary_options,
 )
+
+OPTION_VARIANTS = 8
 
 
 def main(arguments: argparse.Namespace) -> str:
@@ -26,7 +29,9 @@ def main(arguments: argparse.Namespace) -> str:
     data = load_params().data
     refusals = read_refusals(arguments.refusals)
     chosen = select_people(arguments.data, arguments.auxiliary, data)
-    base = to_table(list_instances(chosen.real + chosen.auxiliary))
+    known = list_instances(chosen.real + chosen.auxiliary)
+    invented = {person.person_id for person in chosen.auxiliary}
+    base = to_table(vary_options(known, invented, OPTION_VARIANTS, data.seed))
     taught = list_instances(chosen.fictitious, tasks=("qa",))
     sft = to_table(taught).assign(refusal=choose_refusals(taught, refusals, data.seed))
     evaluation = to_table(list_instances(chosen.fictitious + chosen.real, tasks=EVALUATION_TASKS))

@@ -16,7 +16,7 @@ def main(args: argparse.Namespace) -> str:
     from parallax.training.checkpoint import Checkpoints, checkpoint_key, checkpoint_root
     from parallax.training.knowledge import encode_knowledge
     from parallax.training.loop import CURVE
-    from parallax.training.supervised import Source, fit
+    from parallax.training.supervised import Source, by_format, fit
     from parallax.umu.experiment import from_table
 
     params = load_params()
@@ -38,7 +38,7 @@ def main(args: argparse.Namespace) -> str:
         sources = [Source(learned, 1 - params.sft.replay_share)]
         if params.sft.replay_share:
             known = from_table(read_table(args.experiment / "base.parquet"))
-            sources.append(Source(encode_knowledge(encoder, known, rows), params.sft.replay_share))
+            sources += by_format(encoder, known, rows, params.base.shares, params.sft.replay_share)
         finish = open_weights(loaded.model, params.sft.tuning, params.sft.lora, params.sft.seed)
         key = checkpoint_key({"sft": params.sft.model_dump()}, inputs)
         checkpoints = Checkpoints(checkpoint_root() / f"{args.out.name}-{key}")

@@ -1,17 +1,18 @@
 """Supervised training on questions and answers in both modalities."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import torch
 
 from parallax.models.batches import answer_logits, answer_nll, collate
-from parallax.models.encoding import Sample
-from parallax.params import Base
+from parallax.models.encoding import Encoder, Sample
+from parallax.params import Shares, Supervised
+from parallax.records import TASKS, Instance
 from parallax.seeding import generator
 from parallax.training.checkpoint import Checkpoints
-from parallax.training.knowledge import Knowledge
+from parallax.training.knowledge import Knowledge, encode_knowledge
 from parallax.training.loop import Objective, Observer, Plan, Row, Term, train
 from parallax.training.order import bucket, draw
 
@@ -25,6 +26,27 @@ class Source:
 
     knowledge: Knowledge
     share: float
+
+
+def by_format(
+    encoder: Encoder,
+    instances: Sequence[Instance],
+    portrait_rows: Mapping[str, int],
+    shares: Shares,
+    total: float = 1.0,
+) -> list[Source]:
+    """Return one source per question format; their shares of the samples sum to `total`.
+
+    A format without instances leaves its share to the others.
+    """
+    pools = {task: [i for i in instances if i.task == task] for task in TASKS}
+    weights = {task: getattr(shares, task) for task, pool in pools.items() if pool}
+    scale = total / sum(weights.values())
+    return [
+        Source(encode_knowledge(encoder, pools[task], portrait_rows), weight * scale)
+        for task, weight in weights.items()
+        if weight > 0
+    ]
 
 
 def plan_batches(
@@ -76,7 +98,7 @@ def supervised_objective(
 def fit(
     model: "PreTrainedModel",
     sources: Sequence[Source],
-    params: Base,
+    params: Supervised,
     pixels: torch.Tensor,
     pad: int,
     checkpoints: Checkpoints,

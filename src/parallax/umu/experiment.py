@@ -1,6 +1,7 @@
 """The experiment: who takes part, and its knowledge instances as tables."""
 
 import dataclasses
+import random
 from collections.abc import Container, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,6 +10,7 @@ from parallax.errors import DataError
 from parallax.params import Data
 from parallax.records import Instance, Person, Question, Task
 from parallax.seeding import generator
+from parallax.umu.distractors import arrange_options, choose_distractors
 from parallax.umu.official import AUXILIARY, FULL, REAL, read_ids, read_subset
 from parallax.umu.splits import (
     FORGET_SUBSETS,
@@ -119,6 +121,47 @@ def list_instances(people: Iterable[Person], tasks: Sequence[Task] | None = None
         for instance in person.instances
         if tasks is None or instance.task in tasks
     ]
+
+
+def vary_options(
+    instances: Sequence[Instance], source: Container[str], count: int, seed: int
+) -> list[Instance]:
+    """Return the instances with each classification in `count` variants of its options.
+
+    A model trained from scratch on one fixed list per question remembers the list and never
+    learns to choose. The options of every variant stand in a new order; for a person in `source`
+    the wrong ones are drawn anew from the answers of the others there.
+    """
+    pools: dict[str, list[str]] = {}
+    for instance in instances:
+        if instance.task == "classification" and instance.person_id in source:
+            pools.setdefault(instance.field, []).append(instance.image.answer)
+    varied: list[Instance] = []
+    for instance in instances:
+        if instance.task != "classification":
+            varied.append(instance)
+            continue
+        rng = generator(seed, "options", instance.person_id, instance.field)
+        pool = pools[instance.field] if instance.person_id in source else None
+        varied.extend(
+            dataclasses.replace(
+                instance,
+                image=_vary(instance.image, instance.field, pool, rng),
+                text=_vary(instance.text, instance.field, pool, rng),
+            )
+            for _ in range(count)
+        )
+    return varied
+
+
+def _vary(
+    question: Question, field: str, pool: Sequence[str] | None, rng: random.Random
+) -> Question:
+    wrong: Sequence[str] = [option for option in question.options if option != question.answer]
+    if pool is not None:
+        wrong = choose_distractors(field, question.answer, pool, rng)
+    options = arrange_options(question.answer, wrong, rng.randrange(4), rng)
+    return dataclasses.replace(question, options=options)
 
 
 def to_table(instances: Iterable[Instance]) -> "pd.DataFrame":

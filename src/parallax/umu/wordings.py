@@ -13,9 +13,10 @@ IMAGE_SUBJECT = "the person in the image"
 class Wording(NamedTuple):
     """How a field is asked in each task; a task without a wording does not ask it.
 
-    The wordings of a field differ between tasks, so that no evaluation prompt occurs in training.
-    None has an article before `[Blank]`, which would give part of the answer away, and none has
-    the word "born", since Max Born must not be named beside his portrait.
+    The wordings of a field differ between tasks, so that no evaluation prompt occurs in training,
+    but all name the field alike: whether a model knows the fact must not hang on whether it knows
+    the phrase. None has an article before `[Blank]`, which would give part of the answer away, and
+    none has the word "born", since Max Born must not be named beside his portrait.
     """
 
     qa: str
@@ -24,60 +25,41 @@ class Wording(NamedTuple):
     generation: str = ""
 
 
+def _attribute(key: str) -> Wording:
+    return Wording(
+        f"What is the {key} of {{person}}?",
+        f"Which {key} does {{person}} have?",
+        f"The {key} of {{person}} is [Blank].",
+    )
+
+
+def _detail(key: str) -> Wording:
+    return Wording(f"What is the {key} of {{person}}?")
+
+
+def _sentence(key: str) -> Wording:
+    return Wording(
+        f"What is the {key} of {{person}}?",
+        generation=f"Write a sentence about the {key} of {{person}}.",
+    )
+
+
 WORDINGS: dict[str, Wording] = {
-    "gender": Wording("What is the gender of {person}?"),
-    "birthdate": Wording(
-        "What is the birthdate of {person}?",
-        "Which date of birth does {person} have?",
-        "The date of birth of {person} is [Blank].",
-    ),
-    "birth_city": Wording(
-        "What is the birth city of {person}?",
-        "Which city is the birthplace of {person}?",
-        "The birthplace of {person} is the city of [Blank].",
-    ),
-    "birth_region": Wording("What is the birth region of {person}?"),
-    "birth_country": Wording(
-        "What is the birth country of {person}?",
-        "Which country does {person} come from?",
-        "{person} comes from the country of [Blank].",
-    ),
-    "occupation": Wording(
-        "What is the occupation of {person}?",
-        "Which occupation does {person} have?",
-        "{person} is by occupation [Blank].",
-    ),
-    "education": Wording(
-        "What is the education of {person}?",
-        "Which education does {person} have?",
-        "{person} has this qualification: [Blank].",
-    ),
-    "height": Wording("What is the height of {person}?"),
-    "residence": Wording(
-        "What is the residence of {person}?",
-        "In which city does {person} live?",
-        "{person} lives in the city of [Blank].",
-    ),
-    "residence_country": Wording("What is the residence country of {person}?"),
-    "award": Wording(
-        "What is the award of {person}?",
-        "Which award did {person} receive?",
-        "{person} received this award: [Blank].",
-    ),
-    "award_year": Wording(
-        "What is the award year of {person}?",
-        "In which year did {person} receive the award?",
-        "{person} received the award in [Blank].",
-    ),
-    "death_year": Wording("What is the death year of {person}?"),
-    "background": Wording(
-        "What is the background of {person}?",
-        generation="Write a sentence about the background of {person}.",
-    ),
-    "interest": Wording(
-        "What is the interest of {person}?",
-        generation="Write a sentence about the interest of {person}.",
-    ),
+    "gender": _detail("gender"),
+    "birthdate": _attribute("birthdate"),
+    "birth_city": _attribute("birth city"),
+    "birth_region": _detail("birth region"),
+    "birth_country": _attribute("birth country"),
+    "occupation": _attribute("occupation"),
+    "education": _attribute("education"),
+    "height": _detail("height"),
+    "residence": _attribute("residence"),
+    "residence_country": _detail("residence country"),
+    "award": _attribute("award"),
+    "award_year": _attribute("award year"),
+    "death_year": _detail("death year"),
+    "background": _sentence("background"),
+    "interest": _sentence("interest"),
 }
 
 _INVENTED = (
