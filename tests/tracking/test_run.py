@@ -9,6 +9,7 @@ import sqlite3
 import time
 from pathlib import Path
 
+import mlflow.store.tracking.sqlalchemy_store  # noqa: F401
 import pandas as pd
 import pytest
 from mlflow.tracking import MlflowClient
@@ -16,7 +17,7 @@ from mlflow.tracking import MlflowClient
 from parallax.errors import DataError, ParallaxError
 from parallax.tracking import stage_run
 
-# Forked, so that a child does not import mlflow again; each connects to the database by itself.
+# Forked, so that a child does not import mlflow and its store again; each connects to the database by itself.
 FORK = multiprocessing.get_context("fork")
 
 

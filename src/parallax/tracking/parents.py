@@ -93,7 +93,9 @@ def close_orphans(tracker: Tracker) -> None:
     """
     client = tracker.client
     running = client.search_runs([tracker.experiment_id], "attributes.status = 'RUNNING'")
-    orphans = [run for run in running if execution.is_orphan(run.data.tags)]
+    gone = [run for run in running if execution.is_orphan(run.data.tags)]
+    # Read again: a process may have ended its run and then itself since the search.
+    orphans = [run for run in gone if client.get_run(run.info.run_id).info.status == "RUNNING"]
     stages = {run.info.run_id for run in orphans if PARENT_TAG in run.data.tags}
     killed = stages | {run.data.tags.get(PARENT_TAG) for run in orphans}
     for run in orphans:
