@@ -17,7 +17,7 @@ from mlflow.tracking import MlflowClient
 from parallax.errors import DataError, ParallaxError
 from parallax.tracking import stage_run
 
-# Forked, so that a child does not import mlflow and its store again; each connects to the database by itself.
+# Forked, so that a child need not import mlflow; each connects to the database by itself.
 FORK = multiprocessing.get_context("fork")
 
 
