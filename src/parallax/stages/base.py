@@ -3,7 +3,8 @@
 import argparse
 from pathlib import Path
 
-from parallax.files import read_table, write_csv
+from parallax.errors import DataError
+from parallax.files import read_json, read_table, write_csv
 from parallax.params import load_params
 from parallax.stages.command import hold, run_stage
 
@@ -15,20 +16,29 @@ def main(args: argparse.Namespace) -> str:
     from parallax.models import embedded
     from parallax.models.encoding import Encoder
     from parallax.models.loading import EMBEDDED, Loaded, best_device, load, save
+    from parallax.tracking import flatten, input_digests, stage_run
     from parallax.training.checkpoint import Checkpoints, checkpoint_key, checkpoint_root
     from parallax.training.loop import CURVE
     from parallax.training.supervised import by_format, fit
     from parallax.umu.experiment import from_table
 
     params = load_params()
-    with hold(args.out):
+    if not read_json(args.validation)["success"]:
+        raise DataError(f"{args.validation}: the data did not pass; nothing is trained on it")
+    used = {
+        "base": params.base.model_dump(),
+        "embedded": params.embedded.model_dump(),
+        "model": params.model.model_dump(),
+    }
+    tables = [args.experiment / f"{name}.parquet" for name in ("base", "sft", "portraits")]
+    digests = input_digests(str(table) for table in tables)
+    with hold(args.out), stage_run("base", flatten(used), digests) as run:
         if params.model.name_or_path != EMBEDDED:
             save(
                 load(params.model.name_or_path, params.model.dtype, params.model.revision), args.out
             )
             write_csv(args.curve, [], CURVE)
             return f"base: {params.model.name_or_path} -> {args.out}"
-        tables = [args.experiment / f"{name}.parquet" for name in ("base", "sft", "portraits")]
         taught, later = (from_table(read_table(table)) for table in tables[:2])
         portraits = read_table(tables[2])
         processor = embedded.build_processor(
@@ -41,10 +51,7 @@ def main(args: argparse.Namespace) -> str:
         model = embedded.build_model(params.embedded, processor).to(best_device())
         encoder = Encoder(processor)
         pixels, rows = encoder.portraits(portraits)
-        key = checkpoint_key(
-            {"base": params.base.model_dump(), "embedded": params.embedded.model_dump()}, tables
-        )
-        checkpoints = Checkpoints(checkpoint_root() / f"base-{key}")
+        checkpoints = Checkpoints(checkpoint_root() / f"base-{checkpoint_key(used, tables)}")
         curve = fit(
             model,
             by_format(encoder, taught, rows, params.base.shares),
@@ -52,7 +59,7 @@ def main(args: argparse.Namespace) -> str:
             pixels,
             encoder.pad,
             checkpoints,
-            lambda row: None,
+            run.log_row,
             "base",
         )
         save(Loaded(model, processor), args.out)
@@ -64,6 +71,7 @@ def main(args: argparse.Namespace) -> str:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--experiment", type=Path, required=True)
+    parser.add_argument("--validation", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--curve", type=Path, required=True)
     run_stage(main, parser)

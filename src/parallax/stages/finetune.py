@@ -13,6 +13,7 @@ def main(args: argparse.Namespace) -> str:
     from parallax.models.encoding import Encoder
     from parallax.models.loading import Loaded, load, save
     from parallax.models.tuning import open_weights
+    from parallax.tracking import flatten, input_digests, stage_run
     from parallax.training.checkpoint import Checkpoints, checkpoint_key, checkpoint_root
     from parallax.training.knowledge import encode_knowledge
     from parallax.training.loop import CURVE
@@ -20,15 +21,19 @@ def main(args: argparse.Namespace) -> str:
     from parallax.umu.experiment import from_table
 
     params = load_params()
-    with hold(args.out):
+    used = {
+        "sft": params.sft.model_dump(),
+        "base": {"shares": params.base.shares.model_dump()},
+        "model": {"dtype": params.model.dtype},
+    }
+    inputs = [args.base, *(args.experiment / f"{n}.parquet" for n in ("base", "sft", "portraits"))]
+    if args.retain_only is not None:
+        inputs.append(args.retain_only)
+    digests = input_digests(str(path) for path in inputs)
+    with hold(args.out), stage_run(args.out.name, flatten(used), digests) as run:
         facts = read_table(args.experiment / "sft.parquet")
-        inputs = [
-            args.base,
-            *(args.experiment / f"{n}.parquet" for n in ("base", "sft", "portraits")),
-        ]
         if args.retain_only is not None:
             facts = facts[facts["person_id"].isin(read_json(args.retain_only)["retain"])]
-            inputs.append(args.retain_only)
         loaded = load(args.base, params.model.dtype)
         encoder = Encoder(loaded.processor)
         pixels, rows = encoder.portraits(read_table(args.experiment / "portraits.parquet"))
@@ -40,7 +45,7 @@ def main(args: argparse.Namespace) -> str:
             known = from_table(read_table(args.experiment / "base.parquet"))
             sources += by_format(encoder, known, rows, params.base.shares, params.sft.replay_share)
         finish = open_weights(loaded.model, params.sft.tuning, params.sft.lora, params.sft.seed)
-        key = checkpoint_key({"sft": params.sft.model_dump()}, inputs)
+        key = checkpoint_key(used, inputs)
         checkpoints = Checkpoints(checkpoint_root() / f"{args.out.name}-{key}")
         curve = fit(
             loaded.model,
@@ -49,7 +54,7 @@ def main(args: argparse.Namespace) -> str:
             pixels,
             encoder.pad,
             checkpoints,
-            lambda row: None,
+            run.log_row,
             args.out.name,
         )
         save(Loaded(finish(), loaded.processor), args.out)

@@ -13,6 +13,7 @@ def main(args: argparse.Namespace) -> str:
     from parallax.models.encoding import Encoder
     from parallax.models.loading import Loaded, load, save
     from parallax.models.tuning import open_weights
+    from parallax.tracking import flatten, input_digests, stage_run
     from parallax.training.checkpoint import Checkpoints, checkpoint_key, checkpoint_root
     from parallax.training.knowledge import encode_knowledge
     from parallax.training.loop import CURVE, Plan, train
@@ -22,7 +23,12 @@ def main(args: argparse.Namespace) -> str:
 
     params = load_params()
     unlearn = params.unlearn
-    with hold(args.out):
+    used = {"unlearn": unlearn.model_dump(), "model": {"dtype": params.model.dtype}}
+    tables = [
+        args.experiment / name for name in ("portraits.parquet", "sft.parquet", "splits.json")
+    ]
+    digests = input_digests(str(path) for path in [args.model, *tables])
+    with hold(args.out), stage_run("unlearn", flatten(used), digests) as run:
         splits = read_json(args.experiment / "splits.json")
         facts = read_table(args.experiment / "sft.parquet")
         parts = {
@@ -50,11 +56,22 @@ def main(args: argparse.Namespace) -> str:
         objective = unlearning_objective(
             loaded.model, unlearn, forget, retain, steps, pixels, encoder.pad
         )
-        key = checkpoint_key({"unlearn": unlearn.model_dump()}, [args.model, args.experiment])
+        key = checkpoint_key(used, [args.model, *tables])
         checkpoints = Checkpoints(checkpoint_root() / f"{args.out.name}-{key}")
         count = len(steps.forget)
         plan = Plan(count, count / unlearn.descent.epochs, unlearn.descent.learning_rate, unlearn)
-        curve = train(loaded.model, objective, plan, checkpoints, lambda row: None, "unlearn")
+        curve = train(loaded.model, objective, plan, checkpoints, run.log_row, "unlearn")
+        run.headline(
+            params={
+                "method": unlearn.method,
+                "alpha": unlearn.alpha,
+                "beta": unlearn.beta,
+                "tuning": unlearn.tuning,
+                "forget_people": len(splits["forget"]),
+                **unlearn.descent.model_dump(),
+            },
+            title=f"{unlearn.method} alpha={unlearn.alpha:g} beta={unlearn.beta:g}",
+        )
         save(Loaded(finish(), loaded.processor), args.out)
         write_csv(args.curve, curve, (*CURVE, *TERMS))
         checkpoints.remove()

@@ -59,6 +59,10 @@ class StageRun:
         if time.monotonic() >= self._next_flush:
             self._flush()
 
+    def log_row(self, row: Mapping[str, float]) -> None:
+        """Record one row of a training curve: its column `step` and the metrics beside it."""
+        self.log_step(int(row["step"]), {k: v for k, v in row.items() if k != "step"})
+
     def log_metrics(self, metrics: Mapping[str, float]) -> None:
         """Record final numbers of the stage."""
         self.log_step(0, metrics)
@@ -99,8 +103,11 @@ class StageRun:
         *,
         params: Mapping[str, Scalar] | None = None,
         metrics: Mapping[str, float] | None = None,
+        title: str = "",
     ) -> None:
         """Record what a reader compares executions by, on this run and on the execution's run.
+
+        `title` says in a few words what the execution did; it becomes part of its run's name.
 
         Raises:
             ParallaxError: the execution's run has another value of a parameter.
@@ -109,6 +116,10 @@ class StageRun:
         for run_id in (self.run_id, self.parent_id):
             self._send(functools.partial(entries.log_params, self._tracker, run_id, texts))
             self._send(functools.partial(entries.log_metrics, self._tracker, run_id, rows))
+        if title:
+            experiment = execution.current_execution().experiment
+            name = f"{experiment}: {title}" if experiment else title
+            self._send(lambda: self._tracker.client.update_run(self.parent_id, name=name))
 
     def finish_parent(self) -> None:
         """Say that this is the pipeline's last stage: the execution's run ends with this one."""
