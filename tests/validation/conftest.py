@@ -272,6 +272,17 @@ def experiment(people):
 
 @pytest.fixture
 def world():
+    """Return a data set to plant a fault in."""
+    return make_world()
+
+
+@pytest.fixture(scope="session")
+def clean_world():
+    """Return a data set to leave as it is."""
+    return make_world()
+
+
+def make_world():
     profiles = [profile(number) for number in range(1, 29)]
     values = {
         field: [row[field] for row in profiles if row.get(field)]

@@ -96,5 +96,5 @@ def test_the_list_is_cut_at_twenty_and_the_count_is_of_all():
 
 
 def test_two_checks_of_one_name_are_refused():
-    with pytest.raises(DataError, match="tall is declared twice"):
+    with pytest.raises(ValueError, match="tall is declared twice"):
         run(TALL, TALL)

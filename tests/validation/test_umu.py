@@ -9,8 +9,12 @@ from parallax.validation.suite import run_checks
 from parallax.validation.umu import umu_checks, umu_frames
 
 
+def builders(world):
+    return umu_frames(world.inputs(), world.sizes)
+
+
 def evaluate(world):
-    return run_checks(umu_checks(world.sizes), umu_frames(world.inputs(), world.sizes))
+    return run_checks(umu_checks(world.sizes), builders(world))
 
 
 def failures(report):
@@ -210,11 +214,21 @@ def drop_cloze(world):
 
 def favour_letter(world):
     """Put the right option of every image question first, without changing the options."""
+
+    def first(item):
+        if item.task != "classification":
+            return item
+        given = (item.image.answer, *wrong_part(item.image.options, item.image.answer))
+        return dataclasses.replace(item, image=dataclasses.replace(item.image, options=given))
+
     for person in world.people["Full_Set"]:
-        for item in person.instances:
-            if item.task == "classification":
-                first = (item.image.answer, *wrong_part(item.image.options, item.image.answer))
-                asked(person.person_id, item.task, item.field, "image", options=first)(world)
+        world.edit(
+            person.person_id,
+            lambda someone: dataclasses.replace(
+                someone, instances=tuple(map(first, someone.instances))
+            ),
+        )
+    world.rebuild()
 
 
 def table_cell(table, row, column, value):
@@ -385,18 +399,27 @@ FAULTS = {
 }
 
 
-def test_the_clean_data_passes_every_check(world):
-    report = evaluate(world)
+def test_the_clean_data_passes_every_check(clean_world):
+    report = evaluate(clean_world)
     assert failures(report) == {}
     assert all(check["rows_checked"] > 0 for check in report["checks"])
     assert all(check["description"].endswith(".") for check in report["checks"])
 
 
+@pytest.fixture(scope="module")
+def clean_frames(clean_world):
+    return {name: build() for name, build in builders(clean_world).items()}
+
+
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_planted_fault_fails_its_check_alone_and_names_the_row(world, fault):
+def test_a_planted_fault_fails_its_check_alone_and_names_the_row(world, fault, clean_frames):
     plant, name, *rows = FAULTS[fault]
     plant(world)
-    failed = failures(evaluate(world))
+    # The checks of a frame that the fault left as it was pass, as they do on the clean data.
+    frames = builders(world)
+    changed = {name for name, build in frames.items() if not build().equals(clean_frames[name])}
+    checks = [check for check in umu_checks(world.sizes) if check.frame in changed]
+    failed = failures(run_checks(checks, frames))
     assert list(failed) == [name], {key: check["unexpected"][:3] for key, check in failed.items()}
     assert failed[name]["error"] is None
     for row in rows:

@@ -91,13 +91,20 @@ def _find_missing_tasks(frame: "pd.DataFrame") -> Findings:
     return Findings(len(people), tuple(rows))
 
 
-@finder("image_hides_name", columns=("row", "name", "task", "image_prompt", "image_answer"))
+@finder(
+    "image_hides_name",
+    columns=("row", "name", "task", "image_prompt", "image_answer", "image_options"),
+)
 def _find_named_images(frame: "pd.DataFrame") -> Findings:
     named = frame[frame["name"].notna()]
-    columns = ("row", "name", "task", "image_prompt", "image_answer")
+    columns = ("row", "name", "task", "image_prompt", "image_answer", "image_options")
     rows = []
-    for label, name, task, prompt, answer in iterate(named, *columns):
-        for part, text in (("question", prompt), ("answer", answer)):
+    for label, name, task, prompt, answer, options in iterate(named, *columns):
+        for part, text in (
+            ("question", prompt),
+            ("answer", answer),
+            ("options", "; ".join(options)),
+        ):
             if word := find_name_part(text, name):
                 rows.append(f"{label}: {task} image {part} has {word!r} of {name}")
     return Findings(len(named), tuple(rows))

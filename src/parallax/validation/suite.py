@@ -1,6 +1,7 @@
 """Running named checks over data frames with great-expectations, and one report of the results."""
 
 import dataclasses
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, TypeVar
 
@@ -107,11 +108,11 @@ def run_checks(checks: Sequence[Check], builders: Mapping[str, FrameBuilder]) ->
     theirs is called unexpected. A check that had no row to look at is an error too.
 
     Raises:
-        DataError: two checks have one name.
+        ValueError: two checks have one name.
     """
     names = [check.name for check in checks]
     if doubled := sorted({name for name in names if names.count(name) > 1}):
-        raise DataError(f"check {', '.join(doubled)} is declared twice: give each its own name")
+        raise ValueError(f"check {', '.join(doubled)} is declared twice: give each its own name")
     frames = _define_batches()
     results: dict[str, CheckResult] = {}
     for frame_name in dict.fromkeys(check.frame for check in checks):
@@ -166,6 +167,8 @@ def describe_failures(report: Report) -> list[str]:
 
 def _define_batches() -> BatchDefinition:
     """Return a definition that makes a batch of any frame; nothing is stored, sent or drawn."""
+    # It sets its own level to INFO, and tells of a temporary folder that it removed again.
+    logging.getLogger("great_expectations").setLevel(logging.WARNING)
     context = gx.get_context(mode="ephemeral")
     context.enable_analytics(False)
     context.variables.progress_bars = ProgressBarsConfig(globally=False)

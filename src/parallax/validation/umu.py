@@ -218,7 +218,7 @@ def _question_checks() -> list[Check]:
         _found(
             "image_hides_name",
             "instances",
-            "No word of a person's name is in an image question or its answer.",
+            "No word of a person's name is in an image question, its options or its answer.",
         ),
         _found(
             "text_names_person", "instances", "Every text question holds the person's full name."
