@@ -5,7 +5,7 @@ from pathlib import Path
 
 from parallax.files import replace_folder, write_text
 from parallax.params import load_params
-from parallax.stages.command import run_stage
+from parallax.stages.command import hold, run_stage
 
 TITLE = "Parallax: unlearning report"
 
@@ -21,6 +21,7 @@ def main(arguments: argparse.Namespace) -> str:
     from parallax.report.inputs import read_inputs
     from parallax.report.plots import write_plots
     from parallax.report.unlearning import build_sections
+    from parallax.tracking import stage_run
 
     params = load_params()
     inputs = read_inputs(
@@ -32,9 +33,14 @@ def main(arguments: argparse.Namespace) -> str:
         arguments.profiles,
     )
     sections = build_sections(inputs, params)
-    write_text(arguments.out, render_page(TITLE, sections))
-    with replace_folder(arguments.plots) as folder:
-        write_plots(folder, inputs.scores, inputs.curves)
+    with hold(arguments.out), stage_run("report") as run:
+        write_text(arguments.out, render_page(TITLE, sections))
+        with replace_folder(arguments.plots) as folder:
+            write_plots(folder, inputs.scores, inputs.curves)
+        run.log_file(arguments.out, of_execution=True)
+        for plot in sorted(arguments.plots.iterdir()):
+            run.log_file(plot, "plots", of_execution=True)
+        run.finish_parent()
     return f"{arguments.out}: {sections[0].title}"
 
 

@@ -8,7 +8,8 @@ Rescore: python -m parallax.stages.score --rescore results/scored.parquet --matc
 """
 
 import argparse
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
@@ -20,6 +21,12 @@ from parallax.stages.command import hold, run_stage
 
 if TYPE_CHECKING:
     import pandas as pd
+
+HEADLINE = re.compile(
+    r"unlearned\.\w+\.(accuracy\.acc_(mul|uni|F|R)|accuracy\.modality_gap|generation\.RL_[FR])"
+    r"|delta\.(accuracy\.\w+|generation\.\w+)"
+)
+"""The metrics by which executions are compared, by their flat names."""
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -75,11 +82,36 @@ def main(args: argparse.Namespace) -> str:
         else:
             scored = _score(args, matcher, first_sentence=first_sentence)
         metrics = measure(scored)
+        write_json(args.metrics, metrics)
         if args.scored:
             write_table(args.scored, scored)
-        write_json(args.metrics, metrics)
+            settings = {"scoring": {"matcher": matcher, "first_sentence": first_sentence}}
+            _record(args, settings, scored, metrics)
     models = ", ".join(dict.fromkeys(scored["model"]))
     return f"score: {len(scored)} outputs of {models} by {matcher} -> {args.metrics}"
+
+
+def _record(
+    args: argparse.Namespace,
+    settings: Mapping[str, object],
+    scored: "pd.DataFrame",
+    metrics: Mapping[str, object],
+) -> None:
+    from parallax.tracking import flatten, input_digests, numbers, stage_run
+
+    outputs = parse_outputs(args.outputs).values()
+    digests = input_digests(str(path) for path in [args.splits, *outputs])
+    with stage_run("score", flatten(settings), digests) as run:
+        values = numbers(metrics)
+        run.log_metrics(values)
+        run.headline(
+            metrics={key: value for key, value in values.items() if HEADLINE.fullmatch(key)}
+        )
+        shown = scored[scored["model"] == "unlearned"]
+        run.log_table(
+            "questions", shown.drop(columns=["model", "option_logprobs", "option_tokens"])
+        )
+        run.log_file(args.scored)
 
 
 def _choose(args: argparse.Namespace) -> tuple[Matcher, bool]:

@@ -24,20 +24,27 @@ def main(arguments: argparse.Namespace) -> str:
     Raises:
         DataError: a check failed or could not be evaluated; a line for each is on stderr.
     """
+    from parallax.tracking import input_digests, stage_run
     from parallax.validation.suite import describe_failures, run_checks
     from parallax.validation.umu import Sizes, umu_checks, umu_frames
 
     sizes = Sizes()
-    report = run_checks(umu_checks(sizes), umu_frames(_inputs(arguments), sizes))
-    write_json(arguments.out, report)
-    failed = [check["name"] for check in report["checks"] if not check["success"]]
-    if failed:
-        print(*describe_failures(report), sep="\n", file=sys.stderr)
-        raise DataError(
-            f"{len(failed)} of {len(report['checks'])} checks of the data did not pass"
-            f" ({', '.join(failed)}): mend the rows named above; {arguments.out} has all checks"
+    digests = input_digests(str(path) for path in (arguments.data, arguments.experiment))
+    with stage_run("validate", inputs=digests) as run:
+        report = run_checks(umu_checks(sizes), umu_frames(_inputs(arguments), sizes))
+        write_json(arguments.out, report)
+        run.log_file(arguments.out)
+        failed = [check["name"] for check in report["checks"] if not check["success"]]
+        rows = sum(check["rows_checked"] for check in report["checks"])
+        run.log_metrics(
+            {"checks": len(report["checks"]), "failed_checks": len(failed), "rows_checked": rows}
         )
-    rows = sum(check["rows_checked"] for check in report["checks"])
+        if failed:
+            print(*describe_failures(report), sep="\n", file=sys.stderr)
+            raise DataError(
+                f"{len(failed)} of {len(report['checks'])} checks of the data did not pass"
+                f" ({', '.join(failed)}): mend the rows named above; {arguments.out} has all checks"
+            )
     return f"validate: {len(report['checks'])} checks of {rows} rows passed -> {arguments.out}"
 
 

@@ -87,8 +87,12 @@ class StageRun:
         client = self._tracker.client
         self._send(lambda: client.log_table(self.run_id, table, f"{name}.json"))
 
-    def log_file(self, path: Path, artifact_path: str | None = None) -> None:
-        """Store a file among the run's artifacts, in the folder `artifact_path`.
+    def log_file(
+        self, path: Path, artifact_path: str | None = None, *, of_execution: bool = False
+    ) -> None:
+        """Store a file among the artifacts of this run, or of the execution's run.
+
+        It lies in the folder `artifact_path`.
 
         Raises:
             DataError: there is no such file.
@@ -96,7 +100,8 @@ class StageRun:
         if not path.is_file():
             raise DataError(f"{path}: no such file to store with the MLflow run; write it first")
         client = self._tracker.client
-        self._send(lambda: client.log_artifact(self.run_id, str(path), artifact_path))
+        run_id = self.parent_id if of_execution else self.run_id
+        self._send(lambda: client.log_artifact(run_id, str(path), artifact_path))
 
     def headline(
         self,
