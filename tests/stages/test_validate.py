@@ -45,6 +45,7 @@ def run(tmp_path, monkeypatch, capsys):
     ):
         line += [f"--{option}", str(tmp_path / path)]
     monkeypatch.setattr(sys, "argv", line)
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path}/mlflow.db")
 
     def call():
         code = 0

@@ -1,7 +1,9 @@
 import pandas as pd
 import pytest
 
+from parallax.validation.experiment import choice_frame, copy_frame, experiment_frame
 from parallax.validation.findings import FINDERS
+from parallax.validation.frames import instance_frame
 
 
 def frame(*rows):
@@ -67,3 +69,28 @@ def test_sft_people_in_base_are_found_by_id_and_by_name():
     assert find(frame(TAUGHT, known)).rows == ()
     assert find(frame(TAUGHT, friend)).rows == ("base/2/city: names Ana Li, an SFT person",)
     assert find(frame(TAUGHT, ("base", *TAUGHT[1:]))).rows == ("base/1/city: an SFT person",)
+
+
+@pytest.mark.parametrize(("table", "found"), [("base", 0), ("evaluation", 1)])
+def test_options_may_differ_from_the_data_set_in_base_training_alone(world, table, found):
+    rows = world.tables[table]
+    real = (rows["person_id"] == "21") & (rows["task"] == "classification")
+    at = rows.index[real & (rows["field"] == "award")][0]
+    rows.at[at, "image_options"] = rows.at[at, "image_options"][::-1]
+    copies = copy_frame(
+        experiment_frame(world.tables, {}), instance_frame(world.people, world.profiles)
+    )
+    findings = FINDERS["experiment_copies_data"](copies).rows
+    label = f"{table}/21/award: classification differs from the data set in image_options"
+    assert findings == (label,) * found
+
+
+def test_options_of_base_training_are_checked_like_the_data_sets(world):
+    rows = world.tables["base"]
+    real = (rows["person_id"] == "21") & (rows["task"] == "classification")
+    at = rows.index[real & (rows["field"] == "award")][0]
+    rows.at[at, "text_options"] = rows.at[at, "text_options"][:3]
+    choices = choice_frame(
+        instance_frame(world.people, world.profiles), experiment_frame(world.tables, {})
+    )
+    assert FINDERS["options_four"](choices).rows == ("base/21/award: text question has 3 options",)

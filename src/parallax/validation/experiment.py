@@ -123,19 +123,35 @@ def copy_frame(experiment: "pd.DataFrame", instances: "pd.DataFrame") -> "pd.Dat
     )
 
 
+def choice_frame(instances: "pd.DataFrame", experiment: "pd.DataFrame") -> "pd.DataFrame":
+    """Return the classification questions of the data set and of base training.
+
+    Base training has options of its own, in variants; the other tables copy the data set's.
+    """
+    import pandas as pd
+
+    columns = ["row", "subset", *COPIED]
+    data = instances[instances["task"] == "classification"]
+    base = experiment[(experiment["table"] == "base") & (experiment["task"] == "classification")]
+    return pd.concat([data[columns], base.assign(subset="base")[columns]], ignore_index=True)
+
+
 @finder(
     "experiment_copies_data",
-    columns=("row", "task", "_merge", *COPIED, *(f"{column}_data" for column in COPIED)),
+    columns=("row", "table", "task", "_merge", *COPIED, *(f"{column}_data" for column in COPIED)),
 )
 def _find_altered_rows(frame: "pd.DataFrame") -> Findings:
+    """Compare rows with the data set's; base training may draw its options anew."""
     rows = []
-    columns = ("row", "task", "_merge", *COPIED, *(f"{column}_data" for column in COPIED))
-    for label, task, origin, *cells in iterate(frame, *columns):
+    columns = ("row", "table", "task", "_merge", *COPIED, *(f"{column}_data" for column in COPIED))
+    for label, table, task, origin, *cells in iterate(frame, *columns):
         if origin != "both":
             rows.append(f"{label}: {task} is not in the data set")
             continue
         pairs = zip(COPIED, cells[: len(COPIED)], cells[len(COPIED) :], strict=True)
-        if differing := [column for column, own, data in pairs if own != data]:
+        redrawn = OPTIONS if table == "base" else ()
+        differing = [column for column, own, data in pairs if own != data and column not in redrawn]
+        if differing:
             rows.append(f"{label}: {task} differs from the data set in {', '.join(differing)}")
     return Findings(len(frame), tuple(rows))
 

@@ -1,4 +1,7 @@
-"""Finders over the options of classification questions, in both modalities."""
+"""Finders over the options of classification questions, in both modalities.
+
+The frame has one row per question: `row`, `subset` (or "base" of the experiment), answers, options.
+"""
 
 import itertools
 import math
@@ -17,13 +20,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
 # Standard deviations of a fair draw that a letter's count may lie from a quarter. One letter in
-# 16,000 lies farther by chance; the data has 9 subsets x 2 modalities x 4 letters = 72 of them.
+# 16,000 lies farther by chance; the data has 9 subsets and base training, each with 2 modalities of
+# 4 letters, 80 in all.
 LETTER_BAND = 4.0
 
 COLUMNS = (
     "row",
     "subset",
-    "task",
     *(f"{modality}_{part}" for modality in MODALITIES for part in ("answer", "options")),
 )
 
@@ -39,10 +42,9 @@ class _Choice(NamedTuple):
 
 
 def _choices(frame: "pd.DataFrame") -> Iterator[_Choice]:
-    asked = frame[frame["task"] == "classification"]
     for modality in MODALITIES:
         columns = ("row", "subset", f"{modality}_answer", f"{modality}_options")
-        for label, subset, answer, options in iterate(asked, *columns):
+        for label, subset, answer, options in iterate(frame, *columns):
             yield _Choice(label, subset, modality, answer, tuple(options))
 
 

@@ -167,8 +167,8 @@ def describe_failures(report: Report) -> list[str]:
 
 def _define_batches() -> BatchDefinition:
     """Return a definition that makes a batch of any frame; nothing is stored, sent or drawn."""
-    # It sets its own level to INFO, and tells of a temporary folder that it removed again.
-    logging.getLogger("great_expectations").setLevel(logging.WARNING)
+    # This module logs at INFO whatever the caller wants; it tells of a folder already removed.
+    logging.getLogger("great_expectations.data_context.types.base").setLevel(logging.WARNING)
     context = gx.get_context(mode="ephemeral")
     context.enable_analytics(False)
     context.variables.progress_bars = ProgressBarsConfig(globally=False)

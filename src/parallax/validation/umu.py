@@ -66,6 +66,7 @@ def umu_frames(inputs: Inputs, sizes: Sizes) -> dict[str, FrameBuilder]:
         "invented": lambda: frames.profile_frame(profiles(), "fictitious"),
         "facts": lambda: frames.fact_frame(instances(), profiles()),
         "experiment": tried,
+        "choices": lambda: experiment.choice_frame(instances(), tried()),
         "copies": lambda: experiment.copy_frame(tried(), instances()),
         "sets": lambda: experiment.set_frame(tried(), splits()),
         "portraits": lambda: experiment.portrait_frame(tables()["portraits"], tried(), roster()),
@@ -233,19 +234,20 @@ def _question_checks() -> list[Check]:
 
 def _option_checks() -> list[Check]:
     return [
-        _found("options_four", "instances", "A classification question has four options."),
-        _found("options_distinct", "instances", "The options of a question differ."),
-        _found("answer_among_options", "instances", "The right answer is one of the options."),
+        _found("options_four", "choices", "A classification question has four options."),
+        _found("options_distinct", "choices", "The options of a question differ."),
+        _found("answer_among_options", "choices", "The right answer is one of the options."),
         _found(
             "options_apart",
-            "instances",
+            "choices",
             f"No two options are more than {ALIKE_PERCENT:g} % alike.",
         ),
         _found(
             "letters_balanced",
-            "instances",
-            "In each subset and modality every letter is right for a quarter of the questions,"
-            f" within {options.LETTER_BAND:g} standard deviations of a fair draw.",
+            "choices",
+            "In each subset, in base training, and in each modality every letter is right for a"
+            f" quarter of the questions, within {options.LETTER_BAND:g} standard deviations of a"
+            " fair draw.",
         ),
     ]
 
@@ -255,7 +257,8 @@ def _experiment_checks() -> list[Check]:
         _found(
             "experiment_copies_data",
             "copies",
-            "Every row of the experiment's tables is a knowledge instance of the data set.",
+            "Every row of the experiment's tables is a knowledge instance of the data set; base"
+            " training alone may draw options anew.",
         ),
         Check(
             "experiment_portraits",
