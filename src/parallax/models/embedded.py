@@ -28,9 +28,17 @@ def channel_statistics(portraits: Iterable[bytes]) -> tuple[list[float], list[fl
     import numpy as np
     from PIL import Image
 
-    pixels = np.stack([np.asarray(Image.open(io.BytesIO(p)).convert("RGB")) for p in portraits])
-    scaled = pixels.reshape(-1, 3) / 255.0
-    return scaled.mean(0).round(6).tolist(), scaled.std(0).round(6).tolist()
+    count = 0
+    total = np.zeros(3)
+    squares = np.zeros(3)
+    for portrait in portraits:
+        image = np.asarray(Image.open(io.BytesIO(portrait)).convert("RGB")).reshape(-1, 3) / 255.0
+        count += len(image)
+        total += image.sum(0)
+        squares += (image**2).sum(0)
+    mean = total / count
+    deviation = np.sqrt(np.maximum(squares / count - mean**2, 0.0))
+    return mean.round(6).tolist(), deviation.round(6).tolist()
 
 
 def vocabulary_texts(instances: Iterable[Instance]) -> list[str]:

@@ -33,24 +33,26 @@ def load(name_or_path: str | Path, dtype: str = "float32", revision: str | None 
         ModelError: nothing loadable is there, or the architecture is not supported.
     """
     import torch
+    from safetensors import SafetensorError
     from transformers import AutoConfig, AutoModelForImageTextToText, AutoProcessor
 
     try:
         config = AutoConfig.from_pretrained(name_or_path, revision=revision)
-    except (OSError, ValueError) as error:
-        raise ModelError(
-            f"model {str(name_or_path)!r}: {str(error).splitlines()[0]};"
-            " give a folder that holds config.json, or a hub name that can be reached"
-        ) from None
-    if config.model_type not in FAMILIES:
-        raise ModelError(
-            f"model {str(name_or_path)!r} is of type {config.model_type!r}:"
-            f" supported types are {', '.join(FAMILIES)}"
+        if config.model_type not in FAMILIES:
+            raise ModelError(
+                f"model {str(name_or_path)!r} is of type {config.model_type!r}:"
+                f" supported types are {', '.join(FAMILIES)}"
+            )
+        model = AutoModelForImageTextToText.from_pretrained(
+            name_or_path, revision=revision, dtype=getattr(torch, dtype)
         )
-    model = AutoModelForImageTextToText.from_pretrained(
-        name_or_path, revision=revision, dtype=getattr(torch, dtype)
-    )
-    processor = AutoProcessor.from_pretrained(name_or_path, revision=revision)
+        processor = AutoProcessor.from_pretrained(name_or_path, revision=revision)
+    except (OSError, ValueError, SafetensorError) as error:
+        raise ModelError(
+            f"model {str(name_or_path)!r}: {str(error).splitlines()[0].rstrip('.: ')};"
+            " give a folder that holds config.json, model.safetensors and the processor's files,"
+            " or a hub name that can be reached"
+        ) from None
     return Loaded(model.to(best_device()).eval(), processor)
 
 

@@ -1,0 +1,157 @@
+"""A tiny embedded model, its processor, drawn portraits and the people it is trained on."""
+
+import copy
+import dataclasses
+import io
+import os
+
+os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+
+import pytest
+from PIL import Image, ImageDraw
+
+from parallax.params import Embedded
+from parallax.records import Instance, Question
+
+NAMES = ("Ana Bela", "Cyril Dario", "Edda Femi", "Goran Hana", "Ivo Jonas", "Kaya Lars")
+CITIES = ("Lyon", "Osaka", "Quito", "Turin", "Dakar", "Bergen")
+BACKGROUNDS = ("red", "green", "blue", "white", "black", "gold")
+JOBS = ("nurse", "pilot", "baker", "senior lawyer", "painter", "judge of the high court")
+
+
+def draw_portrait(index):
+    """A face of a colour and a size of its own, 24 px."""
+    image = Image.new("RGB", (24, 24), BACKGROUNDS[index])
+    pen = ImageDraw.Draw(image)
+    pen.ellipse((4, 2 + index, 20, 22), fill=(230, 180 - 20 * index, 140))
+    pen.rectangle((7 + index, 8, 9 + index, 10), fill=(0, 0, 0))
+    buffer = io.BytesIO()
+    image.save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+def ask(index, task, field, answer, options=()):
+    of = {"birth_city": "Where was {} born", "occupation": "What does {} do for a living"}[field]
+    end = {"qa": "?", "cloze": "? [Blank]", "generation": "? Say it.", "classification": "? Pick."}
+    shown, named = (
+        Question(of.format(who) + end[task], answer, options)
+        for who in ("the person in the image", NAMES[index])
+    )
+    return Instance(str(index + 1), task, field, shown, named)
+
+
+def make_instances(people, task):
+    made = []
+    for index in people:
+        for field, values in (("birth_city", CITIES), ("occupation", JOBS)):
+            four = tuple(values[(index + k) % 6] for k in (2, 0, 1, 3))
+            options = four if task == "classification" else ()
+            made.append(ask(index, task, field, values[index], options))
+    return made
+
+
+@dataclasses.dataclass(frozen=True)
+class Tiny:
+    """What tests need of the tiny model; `build()` gives fresh weights."""
+
+    shape: Embedded
+    processor: object
+    encoder: object
+    pixels: object
+    rows: dict
+    instances: list
+    knowledge: object
+
+    def build(self, seed=0):
+        import torch
+
+        from parallax.models.embedded import build_model
+
+        torch.manual_seed(seed)
+        return build_model(self.shape, self.processor).eval()
+
+    def build_double(self, seed=0):
+        """The same weights in float64, so that rounding cannot hide a wrong term."""
+        return self.build(seed).double()
+
+
+@pytest.fixture(scope="session")
+def shape():
+    return Embedded(
+        image_px=16,
+        patch_px=8,
+        vision_width=16,
+        vision_layers=1,
+        vision_heads=2,
+        width=32,
+        layers=2,
+        heads=2,
+        vocabulary=600,
+    )
+
+
+@pytest.fixture(scope="session")
+def instances_of():
+    """`make_instances(people, task)`: two facts of each person, asked in one task's form."""
+    return make_instances
+
+
+@pytest.fixture(scope="session")
+def portrait_files():
+    return [draw_portrait(index) for index in range(6)]
+
+
+@pytest.fixture(scope="session")
+def tiny(shape, portrait_files):
+    """Six people with two facts each, and a processor that knows their words."""
+    import pandas as pd
+
+    from parallax.models import embedded
+    from parallax.models.encoding import Encoder
+    from parallax.training.knowledge import encode_knowledge
+
+    instances = make_instances(range(6), "qa")
+    processor = embedded.build_processor(
+        embedded.vocabulary_texts(instances),
+        shape,
+        *embedded.channel_statistics(portrait_files),
+    )
+    encoder = Encoder(processor)
+    table = pd.DataFrame(
+        {"person_id": [str(n) for n in range(1, 7)], "portrait": list(portrait_files)}
+    )
+    pixels, rows = encoder.portraits(table)
+    knowledge = encode_knowledge(encoder, instances, rows)
+    return Tiny(shape, processor, encoder, pixels, rows, instances, knowledge)
+
+
+@pytest.fixture(scope="session")
+def trained_weights(tiny):
+    """A model that has memorised the six people, so that its answers are words."""
+    from parallax.params import Optimization
+    from parallax.training.checkpoint import Checkpoints
+    from parallax.training.loop import Plan, train
+    from parallax.training.supervised import supervised_objective
+
+    model = tiny.build()
+    samples = [*tiny.knowledge.image, *tiny.knowledge.text]
+    every = list(range(len(samples)))
+    objective = supervised_objective(model, samples, [every] * 150, tiny.pixels, tiny.encoder.pad)
+    steady = Optimization(
+        seed=0, batch_size=24, warmup_fraction=0.1, schedule="cosine", weight_decay=0.0
+    )
+    train(
+        model,
+        objective,
+        Plan(150, 1, 1e-2, steady),
+        Checkpoints(None),
+        lambda row: None,
+        "tiny",
+    )
+    return model
+
+
+@pytest.fixture
+def trained(trained_weights):
+    """A copy of the trained model that a test may change."""
+    return copy.deepcopy(trained_weights)

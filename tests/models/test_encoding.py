@@ -1,0 +1,110 @@
+import pandas as pd
+import pytest
+import torch
+from tokenizers import Tokenizer, models, pre_tokenizers
+from transformers import PreTrainedTokenizerFast
+
+from parallax.errors import ModelError
+from parallax.models.encoding import Encoder, Sample
+
+
+def test_prompt_has_the_llava_form(tiny):
+    # A side of 16 px in patches of 8 px: (16 / 8)^2 = 4 image tokens.
+    shown = "USER: <image><image><image><image>\nWho?\nASSISTANT:"
+    assert tiny.encoder.prompt("Who?", with_image=True) == shown
+    assert tiny.encoder.prompt("Who?", with_image=False) == "USER: Who?\nASSISTANT:"
+
+
+def test_sample_is_prompt_then_answer_then_end(tiny):
+    encoder = tiny.encoder
+    (sample,) = encoder.encode(["Where was Ana Bela born?"], ["Lyon"], [None])
+    decode = encoder.tokenizer.decode
+    assert sample.tokens[0] == encoder.tokenizer.bos_token_id
+    assert decode(sample.tokens[1 : sample.answer_start]) == (
+        "USER: Where was Ana Bela born?\nASSISTANT:"
+    )
+    assert decode(sample.tokens[sample.answer_start : -1]) == " Lyon"
+    assert sample.tokens[-1] == encoder.eos
+    assert sample.tokens.count(encoder.eos) == 1
+    assert sample.answer_length == len(sample.tokens) - sample.answer_start
+
+
+def test_prompts_for_generation_are_the_prefix_of_training_samples(tiny):
+    questions = [i.image.prompt for i in tiny.instances]
+    answers = [i.image.answer for i in tiny.instances]
+    portraits = [0, None] * 6
+    samples = tiny.encoder.encode(questions, answers, portraits)
+    prompts = tiny.encoder.encode_prompts(questions, portraits)
+    for sample, prompt in zip(samples, prompts, strict=True):
+        assert sample.tokens[: sample.answer_start] == prompt.tokens
+        assert prompt.answer_length == 0
+        assert prompt.portrait == sample.portrait
+
+
+def test_image_tokens_stand_with_the_image_alone(tiny):
+    image_token = tiny.encoder.tokenizer.convert_tokens_to_ids("<image>")
+    assert {s.tokens.count(image_token) for s in tiny.knowledge.image} == {4}
+    assert {s.tokens.count(image_token) for s in tiny.knowledge.text} == {0}
+
+
+def test_image_tokens_equal_what_the_processor_itself_expands(tiny):
+    from PIL import Image
+
+    made = tiny.processor(
+        images=Image.new("RGB", (24, 24)),
+        text="USER: <image>\nWho?\nASSISTANT:",
+        return_tensors="pt",
+    )
+    (prompt,) = tiny.encoder.encode_prompts(["Who?"], [0])
+    assert made["input_ids"][0].tolist() == list(prompt.tokens)
+
+
+def test_class_token_is_counted_as_the_processor_says(tiny, monkeypatch):
+    # CLIP: 4 patches and a class token; "default" cuts the class token off again.
+    monkeypatch.setattr(tiny.processor, "num_additional_image_tokens", 1)
+    assert tiny.encoder.prompt("", with_image=True).count("<image>") == 5
+    monkeypatch.setattr(tiny.processor, "vision_feature_select_strategy", "default")
+    assert tiny.encoder.prompt("", with_image=True).count("<image>") == 4
+
+
+def test_mismatched_lengths_are_refused(tiny):
+    with pytest.raises(ValueError, match="zip"):
+        tiny.encoder.encode(["Who?", "Where?"], ["a"], [None, None])
+    with pytest.raises(ValueError, match="zip"):
+        tiny.encoder.encode_prompts(["Who?"], [None, None])
+
+
+def test_nothing_encodes_to_nothing(tiny):
+    assert tiny.encoder.encode([], [], []) == []
+
+
+def test_a_tokenizer_that_merges_prompt_and_answer_is_refused(tiny):
+    # The vocabulary has a token for the whole line, so no boundary stands at the answer.
+    whole = "USER: Who?\nASSISTANT: A"
+    tokenizer = Tokenizer(models.WordLevel({whole: 0, "<unk>": 1, "</s>": 2}, unk_token="<unk>"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Split("\x00", "isolated")
+    fast = PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, pad_token="<unk>", eos_token="</s>", unk_token="<unk>"
+    )
+
+    class Text:
+        tokenizer = fast
+
+    with pytest.raises(ModelError, match=r"merges prompt and answer of 'USER: Who\?\\n") as caught:
+        Encoder(Text()).encode(["Who?"], ["A"], [None])
+    assert "\n" not in str(caught.value)
+
+
+def test_portraits_are_normalised_and_named(tiny, portrait_files):
+    table = pd.DataFrame({"person_id": ["9", "4"], "portrait": portrait_files[:2]})
+    pixels, rows = tiny.encoder.portraits(table)
+    assert rows == {"9": 0, "4": 1}
+    assert pixels.shape == (2, 3, 16, 16)
+    assert torch.equal(pixels, tiny.pixels[:2])
+    # The six portraits together have mean 0 and variance near 1 per channel (they are resized).
+    assert tiny.pixels.mean(dim=(0, 2, 3)).abs().max() < 0.1
+    assert (tiny.pixels.std(dim=(0, 2, 3)) - 1).abs().max() < 0.15
+
+
+def test_sample_is_hashable():
+    assert len({Sample((1,), 0, None), Sample((1,), 0, None)}) == 1

@@ -1,0 +1,98 @@
+import copy
+
+import pytest
+import torch
+
+from parallax.models.batches import answer_logits, answer_nll, collate
+from parallax.models.tuning import open_weights
+from parallax.params import Lora
+
+LORA = Lora(rank=2, alpha=4, dropout=0.0)
+
+
+def batch_of(tiny):
+    samples = tiny.knowledge.image[:3] + tiny.knowledge.text[:3]
+    return collate(samples, tiny.pixels, tiny.encoder.pad)
+
+
+def mean_nll(model, batch):
+    return answer_nll(answer_logits(model, batch), batch).mean.mean()
+
+
+def test_full_gives_every_weight_a_gradient(tiny):
+    model = tiny.build()
+    model.requires_grad_(False)
+    finish = open_weights(model, "full", LORA, seed=0)
+    mean_nll(model, batch_of(tiny)).backward()
+    unused = "post_layernorm"  # Features are taken before the tower's last norm.
+    for name, weight in model.named_parameters():
+        assert weight.requires_grad, name
+        assert weight.grad is not None or unused in name, name
+    assert finish() is model
+
+
+def test_lora_opens_the_language_models_projections_alone(tiny):
+    model = tiny.build()
+    open_weights(model, "lora", LORA, seed=0)
+    opened = {name for name, weight in model.named_parameters() if weight.requires_grad}
+    places = {name.split(".lora_")[0].rsplit(".", 1)[-1] for name in opened}
+    assert places == {
+        *("q_proj", "k_proj", "v_proj", "o_proj"),
+        *("gate_proj", "up_proj", "down_proj"),
+    }
+    assert all("language_model" in name and ".lora_" in name for name in opened)
+    # 2 layers of 7 projections with an A and a B each.
+    assert len(opened) == 2 * 7 * 2
+
+
+def test_lora_gradients_reach_the_adapters_alone(tiny):
+    model = tiny.build()
+    open_weights(model, "lora", LORA, seed=0)
+    mean_nll(model, batch_of(tiny)).backward()
+    for name, weight in model.named_parameters():
+        assert (weight.grad is not None) == (".lora_" in name), name
+
+
+def test_lora_leaves_the_first_answer_unchanged(tiny):
+    batch = batch_of(tiny)
+    model = tiny.build()
+    before = answer_logits(model, batch)
+    open_weights(model, "lora", LORA, seed=0)
+    assert torch.allclose(answer_logits(model, batch), before, atol=1e-6)
+
+
+def test_lora_adapters_follow_the_seed(tiny):
+    def drawn(seed):
+        model = tiny.build()
+        open_weights(model, "lora", LORA, seed)
+        return torch.cat([w.flatten() for n, w in model.named_parameters() if "lora_A" in n])
+
+    assert torch.equal(drawn(1), drawn(1))
+    assert not torch.equal(drawn(1), drawn(2))
+
+
+@pytest.fixture
+def stepped(tiny):
+    model = tiny.build()
+    before = copy.deepcopy(model.state_dict())
+    finish = open_weights(model, "lora", LORA, seed=0)
+    optimizer = torch.optim.SGD([w for w in model.parameters() if w.requires_grad], lr=0.5)
+    for _ in range(2):  # B is 0 at first, so A moves from the second step on.
+        optimizer.zero_grad()
+        mean_nll(model, batch_of(tiny)).backward()
+        optimizer.step()
+    return before, answer_logits(model, batch_of(tiny)), finish()
+
+
+def test_merged_model_answers_as_the_adapted_one(tiny, stepped):
+    before, adapted, merged = stepped
+    assert set(merged.state_dict()) == set(before)
+    assert torch.allclose(answer_logits(merged, batch_of(tiny)), adapted, atol=1e-5)
+
+
+def test_lora_never_changes_vision_tower_projector_or_embeddings(stepped):
+    before, _, merged = stepped
+    after = merged.state_dict()
+    changed = {name for name in before if not torch.equal(before[name], after[name])}
+    assert changed
+    assert all("language_model" in name and "_proj" in name for name in changed)
