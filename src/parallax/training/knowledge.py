@@ -36,12 +36,12 @@ def encode_knowledge(
     return Knowledge(
         image=encoder.encode(
             [render_question(i.image, i.task) for i in instances],
-            answers or [i.image.answer for i in instances],
+            [i.image.answer for i in instances] if answers is None else answers,
             shown,
         ),
         text=encoder.encode(
             [render_question(i.text, i.task) for i in instances],
-            answers or [i.text.answer for i in instances],
+            [i.text.answer for i in instances] if answers is None else answers,
             shown if text_with_portrait else [None] * len(instances),
         ),
     )

@@ -1,5 +1,6 @@
 """The training loop: every base, fine-tuning and unlearning step is made here."""
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
@@ -61,7 +62,7 @@ def train(
     on from the last checkpoint where there is one; the result is the same bit for bit.
 
     Raises:
-        ModelError: the loss is not finite; the message names the step and the terms.
+        ModelError: the loss or its gradient is not finite; the message names the step and the terms.
     """
     trained = [weight for weight in model.parameters() if weight.requires_grad]
     optimizer = torch.optim.AdamW(
@@ -83,7 +84,7 @@ def train(
             values[term.name] = term.loss.item()
             loss += term.weight * values[term.name]
         norm = torch.nn.utils.clip_grad_norm_(trained, CLIP)
-        if not torch.isfinite(norm):
+        if not (math.isfinite(loss) and torch.isfinite(norm)):
             raise ModelError(
                 f"{label}: the loss or its gradient is not finite at step {step} ({values});"
                 " lower the learning rate"

@@ -11,7 +11,12 @@ def draw(pool: Sequence[int], count: int, rng: random.Random) -> list[int]:
 
     Whole permutations of the pool follow one another, so no member is drawn twice before every
     other has been drawn once.
+
+    Raises:
+        ValueError: the pool is empty, but members are wanted.
     """
+    if count and not pool:
+        raise ValueError(f"{count} members wanted of an empty pool")
     drawn: list[int] = []
     while len(drawn) < count:
         drawn.extend(rng.sample(pool, len(pool)))
