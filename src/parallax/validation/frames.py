@@ -58,7 +58,8 @@ def instance_frame(people: People, profiles: "pd.DataFrame") -> "pd.DataFrame":
         for person in members
         for instance in person.instances
     ]
-    return pd.DataFrame(rows)
+    # Finders walk the rows, which is several times faster over Python strings than over Arrow's.
+    return pd.DataFrame(rows, dtype=object)
 
 
 def people_frame(people: People, profiles: "pd.DataFrame") -> "pd.DataFrame":
