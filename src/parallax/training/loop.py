@@ -62,7 +62,7 @@ def train(
     on from the last checkpoint where there is one; the result is the same bit for bit.
 
     Raises:
-        ModelError: the loss or its gradient is not finite; the message names the step and the terms.
+        ModelError: the loss or its gradient is not finite; the message names step and terms.
     """
     trained = [weight for weight in model.parameters() if weight.requires_grad]
     optimizer = torch.optim.AdamW(
