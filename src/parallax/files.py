@@ -51,10 +51,13 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Write strict JSON with sorted keys; a NaN, which JSON lacks, becomes null."""
-    write_text(
-        path, json.dumps(_strict(value), indent=2, sort_keys=True, ensure_ascii=False) + "\n"
-    )
+    """Write strict JSON with sorted keys; a NaN, which JSON lacks, becomes null.
+
+    Raises:
+        ValueError: a number is infinite.
+    """
+    text = json.dumps(_strict(value), indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False)
+    write_text(path, text + "\n")
 
 
 def _strict(value: Any) -> Any:

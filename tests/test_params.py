@@ -1,0 +1,265 @@
+import copy
+from pathlib import Path
+
+import pytest
+import yaml
+
+from parallax.errors import ParamsError
+from parallax.params import Params, load_params, parse_params
+
+TOP = Path(__file__).parents[1]
+SHIPPED = yaml.safe_load((TOP / "params.yaml").read_text(encoding="utf-8"))
+
+
+def changed(**values):
+    """The shipped parameters with others in their place; keys are written section__key."""
+    tree = copy.deepcopy(SHIPPED)
+    for key, value in values.items():
+        *sections, leaf = key.split("__")
+        section = tree
+        for name in sections:
+            section = section[name]
+        section[leaf] = value
+    return tree
+
+
+def refusal(tree):
+    with pytest.raises(ParamsError) as caught:
+        parse_params(tree)
+    message = str(caught.value)
+    assert "\n" not in message
+    assert message.startswith("params.yaml: ")
+    return message
+
+
+def test_shipped_file_is_accepted():
+    params = load_params(TOP / "params.yaml")
+    assert params.unlearn.descent is getattr(params.unlearn, params.unlearn.method)
+    assert 1 <= params.data.forget_people < params.data.people
+
+
+OUTSIDE = {
+    "data__seed": (-1, 2**32, 0.5, "x", None),
+    "data__portrait_px": (31, 1025),
+    "data__people": (1, 501),
+    "data__real_people": (0, 154),
+    "data__auxiliary_people": (-1, 81),
+    "data__forget_ratio": (0, 1, -0.1, 1.5),
+    "model__name_or_path": ("", None),
+    "model__revision": (3,),
+    "model__dtype": ("float64", "fp16", None),
+    "embedded__image_px": (0,),
+    "embedded__patch_px": (0,),
+    "embedded__vision_width": (0,),
+    "embedded__vision_layers": (0,),
+    "embedded__vision_heads": (0,),
+    "embedded__width": (0,),
+    "embedded__layers": (0,),
+    "embedded__heads": (0,),
+    "embedded__vocabulary": (299,),
+    **{
+        f"{section}__{key}": values
+        for section in ("base", "sft", "unlearn")
+        for key, values in {
+            "seed": (-1, 2**32),
+            "batch_size": (0, -4, 2.5),
+            "warmup_fraction": (-0.1, 1.1, float("nan")),
+            "schedule": ("step", None),
+            "weight_decay": (-0.1, float("inf"), float("nan")),
+        }.items()
+    },
+    **{
+        f"{section}__{key}": values
+        for section in ("base", "sft")
+        for key, values in {
+            "epochs": (0,),
+            "learning_rate": (0, -1e-3, float("inf"), float("nan")),
+            "image_share": (0, 1),
+        }.items()
+    },
+    "base__shares__qa": (-0.1, 1.1),
+    "base__shares__classification": (-0.1, 1.1),
+    "base__shares__cloze": (-0.1, 1.1),
+    "base__shares__generation": (-0.1, 1.1),
+    "sft__text_path": ("both",),
+    "sft__replay_share": (-0.1, 1),
+    **{
+        f"{section}__{key}": values
+        for section in ("sft", "unlearn")
+        for key, values in {
+            "tuning": ("qlora",),
+            "lora__rank": (0,),
+            "lora__alpha": (0,),
+            "lora__dropout": (-0.1, 1),
+        }.items()
+    },
+    "unlearn__method": ("nppo", "NPO", None),
+    "unlearn__alpha": (-1, float("nan"), float("inf")),
+    "unlearn__beta": (-1, float("nan"), float("inf")),
+    **{
+        f"unlearn__{method}__{key}": values
+        for method in ("ga", "gd", "kl", "po", "npo")
+        for key, values in {"learning_rate": (0, -1e-3), "epochs": (0,)}.items()
+    },
+    **{
+        f"unlearn__{method}__retain_weight": (-1, float("inf"))
+        for method in ("gd", "kl", "po", "npo")
+    },
+    "unlearn__npo__npo_beta": (0, -0.4, float("inf")),
+    "evaluate__batch_size": (0,),
+    "evaluate__max_new_tokens": (0,),
+    "scoring__matcher": ("fuzzy",),
+    "scoring__first_sentence": ("perhaps", 3),
+}
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [(key, value) for key, values in OUTSIDE.items() for value in values]
+)
+def test_a_value_out_of_bounds_is_refused_with_its_key_and_itself(key, value):
+    message = refusal(changed(**{key: value}))
+    assert f"{key.replace('__', '.')} = {value!r}: " in message
+    assert "should" in message  # what is allowed
+
+
+INSIDE = {
+    "data__seed": (0, 2**32 - 1),
+    "data__portrait_px": (32, 1024),
+    "data__people": (500,),
+    "data__real_people": (1, 153),
+    "data__auxiliary_people": (0, 80),
+    "base__warmup_fraction": (0, 1),
+    "sft__replay_share": (0, 0.99),
+    "sft__lora__dropout": (0, 0.99),
+    "unlearn__alpha": (0, 100),
+    "unlearn__beta": (0, 0.001),
+    "unlearn__npo__retain_weight": (0,),
+    "unlearn__npo__learning_rate": ("1e-5",),  # YAML 1.1 reads this as text.
+}
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [(key, value) for key, values in INSIDE.items() for value in values]
+)
+def test_a_value_at_its_bound_is_accepted(key, value):
+    parse_params(changed(**{key: value}))
+
+
+def leaves(tree, path=()):
+    for key, value in tree.items():
+        if isinstance(value, dict):
+            yield from leaves(value, (*path, key))
+        else:
+            yield "__".join((*path, key))
+
+
+def test_every_key_has_a_bound_under_test():
+    assert set(leaves(SHIPPED)) == set(OUTSIDE)
+
+
+@pytest.mark.parametrize("key", sorted(leaves(SHIPPED)))
+def test_a_missing_key_is_named(key):
+    tree = copy.deepcopy(SHIPPED)
+    *sections, leaf = key.split("__")
+    section = tree
+    for name in sections:
+        section = section[name]
+    del section[leaf]
+    assert f"{key.replace('__', '.')} is missing: add it" in refusal(tree)
+
+
+@pytest.mark.parametrize(
+    ("key", "name"),
+    [
+        ("dataa", "dataa"),
+        ("unlearn__methd", "unlearn.methd"),
+        ("unlearn__npo__beta", "unlearn.npo.beta"),
+        ("unlearn__ga__retain_weight", "unlearn.ga.retain_weight"),
+    ],
+)
+def test_an_unknown_key_is_named(key, name):
+    assert f"{name} is no parameter: check its spelling" in refusal(changed(**{key: 1}))
+
+
+def test_a_misspelt_method_is_told_the_methods():
+    message = refusal(changed(unlearn__method="nppo"))
+    for method in ("ga", "gd", "kl", "po", "npo"):
+        assert f"'{method}'" in message
+
+
+def test_both_weights_zero_are_refused():
+    message = refusal(changed(unlearn__alpha=0, unlearn__beta=0))
+    assert "unlearn: alpha and beta are both 0: give at least one modality a weight" in message
+
+
+@pytest.mark.parametrize(
+    ("people", "ratio", "count"),
+    [(60, 0.008, 0), (60, 0.995, 60), (2, 0.2, 0), (2, 0.9, 2)],
+)
+def test_a_forget_ratio_that_leaves_nobody_is_refused(people, ratio, count):
+    message = refusal(changed(data__people=people, data__forget_ratio=ratio))
+    assert f"forget_ratio {ratio:g} of {people} people is {count} to forget" in message
+    assert "choose a ratio" in message
+
+
+@pytest.mark.parametrize(
+    ("people", "ratio", "count"), [(500, 0.05, 25), (60, 0.15, 9), (40, 0.05, 2), (2, 0.5, 1)]
+)
+def test_forget_people_is_the_nearest_whole_number(people, ratio, count):
+    params = parse_params(changed(data__people=people, data__forget_ratio=ratio))
+    assert params.data.forget_people == count
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"image_px": 65}, "image_px 65 is no multiple of patch_px"),
+        ({"vision_heads": 5}, "is no multiple of vision_heads 5"),
+        ({"heads": 5}, "is no multiple of twice heads 5"),
+        ({"width": 36, "heads": 4}, "width 36 is no multiple of twice heads 4"),
+    ],
+)
+def test_shapes_that_do_not_divide_are_refused(values, said):
+    message = refusal(changed(**{f"embedded__{key}": value for key, value in values.items()}))
+    assert "params.yaml: embedded: " in message
+    assert said in message
+
+
+def test_shares_that_do_not_sum_to_one_are_refused():
+    message = refusal(changed(base__shares__qa=0.5, base__shares__generation=0.5))
+    assert "base.shares: the shares sum to" in message
+    assert "make them sum to 1" in message
+
+
+def test_every_fault_is_told_at_once():
+    message = refusal(changed(data__people=0, unlearn__method="x", sft__epochs=0))
+    assert all(key in message for key in ("data.people", "unlearn.method", "sft.epochs"))
+
+
+@pytest.mark.parametrize("tree", [None, [], "text", 3])
+def test_a_file_that_is_no_mapping_is_refused(tree):
+    assert "top level" in refusal(tree)
+
+
+@pytest.mark.parametrize("section", ["data", "unlearn"])
+@pytest.mark.parametrize("value", [None, 3, []])
+def test_a_section_that_is_no_mapping_is_named(section, value):
+    assert f"{section} = {value!r}" in refusal(changed(**{section: value}))
+
+
+def test_missing_file_is_named(tmp_path):
+    with pytest.raises(ParamsError, match=r"gone\.yaml: no such file; run from"):
+        load_params(tmp_path / "gone.yaml")
+
+
+def test_broken_yaml_is_one_line(tmp_path):
+    (tmp_path / "p.yaml").write_text("data: [1\nmodel: }")
+    with pytest.raises(ParamsError, match=r"p\.yaml: not YAML") as caught:
+        load_params(tmp_path / "p.yaml")
+    assert "\n" not in str(caught.value)
+
+
+def test_parameters_cannot_be_changed():
+    params = Params.model_validate(SHIPPED)
+    with pytest.raises(ValueError, match="frozen"):
+        params.data.seed = 3
