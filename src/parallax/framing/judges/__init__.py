@@ -1,0 +1,1 @@
+"""Judges: one a file, behind one interface, each measured before it is believed."""
