@@ -125,6 +125,27 @@ class Setup:
 JUDGES: Registry[Callable[[Setup], Judge]] = Registry("judge")
 
 
+def judge_all(judge: Judge, cases: Sequence[Case]) -> list[Verdict]:
+    """Return one verdict per case.
+
+    Raises:
+        ModelError: the judge returned more or fewer, or an outcome that it does not declare.
+    """
+    verdicts = judge.judge(cases)
+    if len(verdicts) != len(cases):
+        raise ModelError(
+            f"judge {judge.name!r} gave {len(verdicts)} verdicts for {len(cases)} responses:"
+            " return one for each"
+        )
+    for verdict in verdicts:
+        if verdict.category is not None and verdict.category not in judge.outcomes:
+            raise ModelError(
+                f"judge {judge.name!r} gave {verdict.category!r}: it declares"
+                f" {', '.join(judge.outcomes)}"
+            )
+    return verdicts
+
+
 def indicator(category: str, wanted: Category) -> float:
     """Return 1[category = wanted]; NaN where the verdict leaves it open.
 
