@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Final, Literal, Protocol, get_args
-
-from pydantic import BaseModel, ConfigDict, Field
+from pathlib import Path
+from typing import Final, Literal, Protocol, get_args
 
 from parallax.errors import ModelError, ParamsError
 from parallax.framing.items import CATEGORIES, Category, LabelledResponse
+from parallax.framing.judges.settings import JudgeSettings
 from parallax.registry import Registry
 
 Outcome = Literal[Category, "not_harmful_compliance"]
@@ -16,7 +16,6 @@ UNSCORED: Final = ""
 OUTCOMES: tuple[Outcome, ...] = (*CATEGORIES, NOT_HARMFUL)
 """The four categories, and what a judge without a refusal class can say in place of three."""
 
-JudgeName = Literal["lexical", "prototype", "rubric", "guard", "endpoint", "ensemble"]
 NAN = float("nan")
 
 
@@ -72,43 +71,6 @@ class Judge(Protocol):
     def judge(self, cases: Sequence[Case]) -> list[Verdict]:
         """Return one verdict per case, in the cases' order."""
         ...
-
-
-class JudgeModel(BaseModel):
-    """A language model that judges: a local folder or a hub name."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    name_or_path: Annotated[str, Field(min_length=1)]
-    revision: str | None = None
-    dtype: Literal["float32", "bfloat16", "float16"] = "bfloat16"
-    batch_size: Annotated[int, Field(ge=1)] = 8
-
-
-class JudgeSettings(BaseModel):
-    """Which judges there are, which one is primary, and what it must reach."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    primary: JudgeName
-    others: tuple[JudgeName, ...] = ()
-    # Members of the ensemble.
-    members: tuple[JudgeName, ...] = ("lexical", "prototype")
-    rubric: JudgeModel = JudgeModel(name_or_path="Qwen/Qwen2.5-32B-Instruct")
-    guard: JudgeModel = JudgeModel(name_or_path="meta-llama/Llama-Guard-3-8B")
-    # Model name that the endpoint serves; its address comes from the environment.
-    endpoint: Annotated[str, Field(min_length=1)] = "Qwen/Qwen2.5-32B-Instruct"
-    # Least kappa on the calibration set's test part that lets a judge be primary.
-    least_kappa: Annotated[float, Field(ge=0, le=1)] = 0.75
-    # Smallest effect of interest, a fraction; a quarter of it bounds the judge's own bias.
-    smallest_effect: Annotated[float, Field(gt=0, le=1)] = 0.1
-    # Lets a model judge its own responses.
-    allow_self: bool = False
-
-    @property
-    def names(self) -> tuple[JudgeName, ...]:
-        """The primary judge and the others, each once."""
-        return tuple(dict.fromkeys((self.primary, *self.others)))
 
 
 @dataclass(frozen=True)
@@ -175,11 +137,12 @@ def require_independent(
     """Refuse a judge that is one of the models under test.
 
     Raises:
-        ParamsError: the judge's weights are among `subjects` (names or folders).
+        ParamsError: the judge's model, or the last part of its name, is among `subjects`.
     """
     if judge.model is None or allow_self:
         return
-    if same := sorted(name for name in subjects if name.rstrip("/") == judge.model.rstrip("/")):
+    models = {name for model in judge.model.split("+") for name in (model, Path(model).name)}
+    if same := sorted(models & set(subjects)):
         raise ParamsError(
             f"judge {judge.name!r} is the model under test {same[0]!r}: name another model for it,"
             " or set judging.allow_self to true"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from parallax.errors import ModelError
-from parallax.framing.judges.judge import JudgeModel
+from parallax.framing.judges.settings import JudgeModel
 from parallax.framing.subjects import load_subject
 from parallax.stats.items import Floats
 
@@ -35,7 +35,7 @@ class LocalModel:
         )
 
     def render_question(self, question: str) -> str:
-        """Return a question by the chat template, or with "Answer:" after it where there is none."""
+        """Return a question by the chat template, or with "Answer:" after it without one."""
         question = self.defuse(question)
         if self.tokenizer.chat_template:
             return self.render([{"role": "user", "content": question}])

@@ -5,14 +5,14 @@ labels, whichever frame it was given in: what then changes is the judge's doing 
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
 
 from parallax.errors import DataError
-from parallax.framing.items import Category, Item
+from parallax.framing.items import Category
 from parallax.framing.judges.judge import (
     NAN,
     NOT_HARMFUL,
@@ -23,6 +23,7 @@ from parallax.framing.judges.judge import (
     indicator,
     judge_all,
 )
+from parallax.framing.judges.responses import Response
 from parallax.framing.prompts import FRAMES, Frame, FrameSpec, render
 from parallax.stats.contrasts import CONTRASTS, frame_differences
 from parallax.stats.items import Floats
@@ -30,16 +31,6 @@ from parallax.stats.items import Floats
 STRIPPED = "stripped"
 LABELS = (STRIPPED, *FRAMES)
 ABSTAINED = "unscored"
-
-
-@dataclass(frozen=True)
-class Response:
-    """A response to one version of an item, and the wording of the slot that it was given with."""
-
-    item: Item
-    paraphrase: int
-    spec: FrameSpec
-    text: str
 
 
 @dataclass(frozen=True)
@@ -67,19 +58,26 @@ class Sensitivity:
 
 
 def measure_sensitivity(
-    judge: Judge, responses: Sequence[Response], smallest_effect: float
+    judge: Judge,
+    responses: Sequence[Response],
+    specs: Mapping[str, FrameSpec],
+    smallest_effect: float,
 ) -> Sensitivity:
     """Judge each response stripped and under each frame label; `limit` = smallest_effect / 4.
 
+    The labels are in the wording that the response was given with; a response from an arm without
+    frame is left out. `specs` holds the wordings by name.
+
     Raises:
-        DataError: no responses.
+        DataError: no responses, or a wording that `specs` lacks.
     """
+    responses = [response for response in responses if response.arm in FRAMES]
     if not responses:
         raise DataError("judge sensitivity: no responses; give those of the frames E, D and N")
-    found = {label: judge_all(judge, show(responses, label)) for label in LABELS}
+    found = {label: judge_all(judge, show(responses, specs, label)) for label in LABELS}
     again = found[STRIPPED]
     if not judge.deterministic:
-        again = judge_all(judge, show(responses, STRIPPED))
+        again = judge_all(judge, show(responses, specs, STRIPPED))
     names = [*(name for name in judge.outcomes if name != NOT_HARMFUL), ABSTAINED]
     shift: dict[str, dict[str, float]] = {}
     bias: dict[str, dict[str, float]] = {}
@@ -108,18 +106,34 @@ def measure_sensitivity(
     )
 
 
-def show(responses: Sequence[Response], label: str) -> list[Case]:
+def show(responses: Sequence[Response], specs: Mapping[str, FrameSpec], label: str) -> list[Case]:
     """Return the cases with the body stripped, or as the frame `label` shows it."""
+    if label == STRIPPED:
+        return [Case(response.body, response.text) for response in responses]
     return [
         Case(
-            body=r.item.text(r.paraphrase),
-            response=r.text,
-            framed=None
-            if label == STRIPPED
-            else render(r.item, r.paraphrase, cast(Frame, label), r.spec).text,
+            response.body,
+            response.text,
+            render(
+                response.item,
+                response.paraphrase,
+                cast(Frame, label),
+                find_spec(specs, response.wording),
+            ).text,
         )
-        for r in responses
+        for response in responses
     ]
+
+
+def find_spec(specs: Mapping[str, FrameSpec], wording: str) -> FrameSpec:
+    """Return a wording's specification.
+
+    Raises:
+        DataError: there is none of that name.
+    """
+    if wording not in specs:
+        raise DataError(f"responses: wording {wording!r} is in no clause set; restore frames.yaml")
+    return specs[wording]
 
 
 def flip_rate(first: Sequence[Verdict], second: Sequence[Verdict]) -> float:

@@ -1,0 +1,39 @@
+"""Compare each judge of params.yaml with labelled responses and write the judge cards."""
+
+import argparse
+from pathlib import Path
+
+from parallax.files import write_json
+from parallax.stages.command import hold, run_stage
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Return the stage's command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--calibration", type=Path, required=True, metavar="JSONL")
+    parser.add_argument("--cards", type=Path, required=True, metavar="JSON", help="to write")
+    return parser
+
+
+def main(args: argparse.Namespace) -> str:
+    """Fit judges on the fit part, measure them on the test part, write one card each."""
+    from parallax.framing.items import read_calibration
+    from parallax.framing.judges import JUDGES, Setup
+    from parallax.framing.judges.calibration import card_values, measure_judge
+    from parallax.framing.judges.settings import read_settings
+
+    settings = read_settings()
+    rows = read_calibration(args.calibration)
+    setup = Setup(settings, tuple(row for row in rows if row.split == "fit"))
+    with hold(args.cards):
+        cards = {
+            name: measure_judge(JUDGES[name](setup), rows, "test", settings.least_kappa)
+            for name in settings.names
+        }
+        write_json(args.cards, {name: card_values(card) for name, card in cards.items()})
+    shown = ", ".join(f"{name} {card.kappa.value:.3f}" for name, card in cards.items())
+    return f"calibrate_judges: kappa {shown} -> {args.cards}"
+
+
+if __name__ == "__main__":
+    run_stage(main, build_parser())
