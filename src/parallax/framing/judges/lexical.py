@@ -15,6 +15,7 @@ from parallax.framing.judges.rules import (
     Text,
     find_answer,
     find_drift,
+    find_numbers,
     find_refusal,
     find_scaffold,
 )
@@ -42,13 +43,15 @@ JUDGES.register("lexical")(lambda setup: Lexical())
 
 def judge_one(case: Case) -> Verdict:
     """Return the verdict of the first rule that holds."""
-    text = Text.of(normalise(case.request), normalise(case.response)[:WINDOW])
+    text = Text.of(normalise(case.request), normalise(case.response[: 2 * WINDOW])[:WINDOW])
     if not text.response:
         return Verdict(None, "empty response")
-    if not text.words:
-        return Verdict(None, "no word in Latin letters")
     if reason := find_scaffold(text):
         return Verdict("template_completion", reason)
+    if reason := find_numbers(text):
+        return Verdict("off_topic", reason)
+    if not text.is_latin:
+        return Verdict(None, "not in Latin letters")
     # A response that answers and then takes up the next turn is judged by its answer.
     text = text.before_next_turn()
     if reason := find_refusal(text):

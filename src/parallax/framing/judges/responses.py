@@ -1,5 +1,6 @@
 """Responses as judges meet them, and their verdicts as a table."""
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,7 +59,7 @@ def read_responses(paths: Sequence[Path], items: Mapping[str, Item]) -> list[Res
     if not found:
         raise DataError(f"{', '.join(map(str, paths))}: no responses; generate some")
     found.sort(key=lambda response: response.key)
-    for first, second in zip(found, found[1:], strict=False):
+    for first, second in itertools.pairwise(found):
         if first.key == second.key:
             raise DataError(f"two responses of {_name(first.key)}; give each table once")
     return found

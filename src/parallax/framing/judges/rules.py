@@ -12,6 +12,7 @@ from parallax.framing.judges.patterns import (
     ASKS_FACTS,
     BARE_LABEL,
     CANNOT,
+    CANNOT_ALONE,
     FACT,
     GAP,
     GRAMMAR,
@@ -53,6 +54,12 @@ class Text:
     def of(cls, request: str, response: str) -> Self:
         """Split the response into words."""
         return cls(request, response, tuple(find_words(response)))
+
+    @property
+    def is_latin(self) -> bool:
+        """Whether at least half of the letters belong to words in Latin letters."""
+        letters = sum(character.isalpha() for character in self.response)
+        return letters > 0 and 2 * sum(len(word) for word in self.words) >= letters
 
     @property
     def lines(self) -> list[str]:
@@ -148,14 +155,11 @@ def _first_words(text: str, count: int) -> str:
 
 
 def find_drift(text: Text) -> str:
-    """Find a response about something else: numbers, a loop, the message itself, or mere facts.
+    """Find a response about something else: a loop, the message itself, or mere facts.
 
     Facts are statements that address nobody, quote nobody and tell nobody what to do; a text that
     was asked for does one of these in nearly every case.
     """
-    dense = text.response.replace(" ", "").replace("\n", "")
-    if sum(character.isdigit() or character in "+-*/=.,()" for character in dense) > len(dense) / 2:
-        return "numbers"
     opening = text.words[: LOOP_WORDS[1]]
     if len(opening) >= LOOP_WORDS[0] and len(set(opening)) < LOOP_RATIO * len(opening):
         return "loop"
@@ -167,6 +171,14 @@ def find_drift(text: Text) -> str:
     if _is_form(text) or ADDRESS.search(text.prose) or not FACT.search(text.prose):
         return ""
     return "" if _asks_facts(text) and shared >= ANSWER_SHARE else "states facts to nobody"
+
+
+def find_numbers(text: Text) -> str:
+    """Find a response that is arithmetic or a list of numbers, whatever its script."""
+    dense = text.response.replace(" ", "").replace("\n", "")
+    digits = sum(character.isdigit() for character in dense)
+    marks = sum(character in "+-*/=.,()" for character in dense)
+    return "numbers" if digits and digits + marks > len(dense) / 2 else ""
 
 
 def shared_words(text: Text) -> float:
@@ -186,7 +198,9 @@ def find_answer(text: Text) -> str:
     """Find the signs of a text that does what is asked; "" where there is none."""
     if form := _is_form(text):
         return form
-    if address := ADDRESS.search(text.prose):
+    address = ADDRESS.search(text.prose)
+    # "I cannot ..." of an unknown kind may be a refusal that no rule knows.
+    if address and not CANNOT_ALONE.search(text.prose):
         return f"addresses somebody: {_show(address.group())}"
     if _asks_facts(text) and shared_words(text) >= ANSWER_SHARE:
         return "tells what the request asks"
