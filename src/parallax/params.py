@@ -95,9 +95,10 @@ class Lora(_Section):
 
 
 class Optimization(_Section):
-    """AdamW with a learning-rate schedule."""
+    """An optimizer with a learning-rate schedule."""
 
     seed: Seed
+    optimizer: Literal["adamw", "muon"]
     batch_size: Count
     warmup_fraction: Fraction
     schedule: Schedule

@@ -10,7 +10,7 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -56,7 +56,9 @@ class Checkpoints:
         self._interval = interval
         self._due = time.monotonic() + interval
 
-    def restore(self, model: "PreTrainedModel", optimizer: torch.optim.Optimizer) -> list[Any]:
+    def restore(
+        self, model: "PreTrainedModel", optimizers: Sequence[torch.optim.Optimizer]
+    ) -> list[Any]:
         """Load the checkpoint, if there is one, and return the rows of the steps already made."""
         if self._folder is None or not (self._folder / "state.pt").exists():
             return []
@@ -64,7 +66,8 @@ class Checkpoints:
         with torch.no_grad():
             for name, weight in _trained(model).items():
                 weight.copy_(state["weights"][name])
-        optimizer.load_state_dict(state["optimizer"])
+        for optimizer, saved in zip(optimizers, state["optimizers"], strict=True):
+            optimizer.load_state_dict(saved)
         torch.set_rng_state(state["rng"])
         if torch.cuda.is_available():
             torch.cuda.set_rng_state_all(state["cuda_rng"])
@@ -72,7 +75,7 @@ class Checkpoints:
         return rows
 
     def save_if_due(
-        self, model: "PreTrainedModel", optimizer: torch.optim.Optimizer, rows: list[Any]
+        self, model: "PreTrainedModel", optimizers: Sequence[torch.optim.Optimizer], rows: list[Any]
     ) -> None:
         """Write the checkpoint when the interval is over."""
         if self._folder is None or time.monotonic() < self._due:
@@ -80,7 +83,7 @@ class Checkpoints:
         started = time.monotonic()
         state = {
             "weights": {name: weight.detach() for name, weight in _trained(model).items()},
-            "optimizer": optimizer.state_dict(),
+            "optimizers": [optimizer.state_dict() for optimizer in optimizers],
             "rng": torch.get_rng_state(),
             "cuda_rng": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
             "rows": rows,

@@ -11,12 +11,12 @@ from tqdm import tqdm
 from parallax.errors import ModelError
 from parallax.params import Optimization
 from parallax.training.checkpoint import Checkpoints
+from parallax.training.optimizers import build_optimizers
 from parallax.training.schedule import learning_rate_factor
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
-BETAS = (0.9, 0.98)
 CLIP = 1.0
 
 
@@ -57,7 +57,7 @@ def train(
 
     `objective(step)` yields the step's terms one at a time; each is back-propagated before the next
     is computed, so that only one graph is alive. Gradients are clipped once, to norm 1, after the
-    last term, and one AdamW step follows. A row holds step, epoch, learning_rate, loss (the
+    last term, and one optimizer step follows. A row holds step, epoch, learning_rate, loss (the
     weighted sum, nats), gradient_norm (before clipping) and every term's own value. Training goes
     on from the last checkpoint where there is one; the result is the same bit for bit.
 
@@ -65,18 +65,17 @@ def train(
         ModelError: the loss or its gradient is not finite; the message names step and terms.
     """
     trained = [weight for weight in model.parameters() if weight.requires_grad]
-    optimizer = torch.optim.AdamW(
-        trained, lr=plan.learning_rate, betas=BETAS, weight_decay=plan.optimization.weight_decay
-    )
+    optimizers = build_optimizers(model, plan.optimization, plan.learning_rate)
     torch.manual_seed(plan.optimization.seed)
-    rows = checkpoints.restore(model, optimizer)
+    rows = checkpoints.restore(model, optimizers)
     model.train()
     for step in tqdm(range(len(rows), plan.steps), label, plan.steps, initial=len(rows)):
         rate = plan.learning_rate * learning_rate_factor(
             step, plan.steps, plan.optimization.warmup_fraction, plan.optimization.schedule
         )
-        for group in optimizer.param_groups:
-            group["lr"] = rate
+        for optimizer in optimizers:
+            for group in optimizer.param_groups:
+                group["lr"] = rate
         values: Row = {}
         loss = 0.0
         for term in objective(step):
@@ -89,8 +88,9 @@ def train(
                 f"{label}: the loss or its gradient is not finite at step {step} ({values});"
                 " lower the learning rate"
             )
-        optimizer.step()
-        optimizer.zero_grad(set_to_none=True)
+        for optimizer in optimizers:
+            optimizer.step()
+        model.zero_grad(set_to_none=True)
         rows.append(
             {
                 "step": step,
@@ -102,6 +102,6 @@ def train(
             }
         )
         observe(rows[-1])
-        checkpoints.save_if_due(model, optimizer, rows)
+        checkpoints.save_if_due(model, optimizers, rows)
     model.eval()
     return rows

@@ -28,7 +28,7 @@ class Wording(NamedTuple):
 def _attribute(key: str) -> Wording:
     return Wording(
         f"What is the {key} of {{person}}?",
-        f"Which {key} does {{person}} have?",
+        f"Which is the {key} of {{person}}?",
         f"The {key} of {{person}} is [Blank].",
     )
 
