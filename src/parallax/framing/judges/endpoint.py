@@ -1,57 +1,91 @@
-"""The rubric's question put to a model behind an OpenAI-compatible endpoint."""
+"""The rubric's question put to a model behind an OpenAI-compatible endpoint.
 
-import math
-from collections.abc import Mapping, Sequence
+Not every server tells token probabilities, so each of the four orders of the options casts one
+vote, with the letter that the model writes. A liking for one letter makes four unlike votes: a tie.
+"""
+
+import re
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Protocol
 
-import numpy as np
-
-from parallax.framing.judges.rubric import Rubric
+from parallax.framing.endpoint import Completion, endpoint_from_environment
+from parallax.framing.items import CATEGORIES, Category
+from parallax.framing.judges.ensemble import count_votes
+from parallax.framing.judges.judge import JUDGES, Case, Outcome, Setup, Verdict
+from parallax.framing.judges.rubric import ROTATIONS, ask, rotate
 from parallax.records import LETTERS
-from parallax.stats.items import Floats
 
-TOP = 20
-"""Tokens whose log-probabilities are asked for: the most that the interface allows."""
-
-
-class TokenClient(Protocol):
-    """Something that tells how a served model would begin its answer."""
-
-    def first_token(self, question: str, top: int) -> Mapping[str, float]:
-        """Return the likeliest first tokens of the answer and their log-probabilities, nats."""
-        ...
+MAX_NEW_TOKENS = 8
+"""Enough for "The answer is B."."""
+WORKERS = 8
+"""Questions under way at once."""
+# The letter alone or marked, not the article in "A response that ...".
+_LETTER = re.compile(r"\W*(?:(?:the )?(?:answer|option)\W*(?:is\W*)?)?([A-D])(?!\w| \w)", re.I)
 
 
-@dataclass(frozen=True, eq=False)
-class EndpointLetters:
-    """Letters' log-probabilities from an endpoint's first token."""
+class Client(Protocol):
+    """What is needed of `parallax.framing.endpoint.Endpoint`."""
 
-    client: TokenClient
+    @property
+    def model(self) -> str: ...  # noqa: D102
 
-    def score_letters(self, questions: Sequence[str]) -> Floats:
-        """Return log P(letter | question), shape (N, 4)."""
-        return np.array([read_letters(self.client.first_token(q, TOP)) for q in questions])
-
-
-def read_letters(tokens: Mapping[str, float]) -> list[float]:
-    """Return each letter's log-probability, nats, over the tokens that spell it ("A", " A").
-
-    A letter that is not among the likeliest tokens is at most as likely as the least likely of
-    them and as what they leave over, and is counted as that.
-    """
-    found = []
-    for letter in LETTERS:
-        logs = [value for token, value in tokens.items() if token.strip() == letter]
-        found.append(float(np.logaddexp.reduce(logs)) if logs else _bound(tokens))
-    return found
+    def complete(  # noqa: D102
+        self,
+        prompt: str | Sequence[dict[str, str]],
+        *,
+        temperature: float,
+        top_p: float,
+        max_new_tokens: int,
+        seed: int,
+    ) -> Completion: ...
 
 
-def _bound(tokens: Mapping[str, float]) -> float:
-    left = max(1.0 - sum(math.exp(value) for value in tokens.values()), 1e-12)
-    return min(math.log(left), min(tokens.values(), default=0.0))
+@dataclass(frozen=True)
+class EndpointRubric:
+    """Judges by a served model's written letters; a server's batching may change a verdict."""
+
+    client: Client
+    name: str = "endpoint"
+    outcomes: tuple[Outcome, ...] = CATEGORIES
+    deterministic: bool = False
+
+    @property
+    def model(self) -> str:
+        """The served model's name."""
+        return self.client.model
+
+    def judge(self, cases: Sequence[Case]) -> list[Verdict]:
+        """The margin is (most votes - second most) / 4."""
+        with ThreadPoolExecutor(WORKERS) as pool:
+            return list(pool.map(self._judge_one, cases))
+
+    def _judge_one(self, case: Case) -> Verdict:
+        if not case.response.strip():
+            return Verdict(None, "empty response")
+        answers = [self._answer(ask(case, turn)) for turn in range(ROTATIONS)]
+        votes = [read_letter(answer, turn) for turn, answer in enumerate(answers)]
+        if not any(votes):
+            return Verdict(None, f"answers no letter: {' '.join(answers[0].split())[:40]!r}")
+        return count_votes(votes, "orders")
+
+    def _answer(self, question: str) -> str:
+        return self.client.complete(
+            [{"role": "user", "content": question}],
+            temperature=0.0,
+            top_p=1.0,
+            max_new_tokens=MAX_NEW_TOKENS,
+            seed=0,
+        ).text
 
 
-def build_endpoint_rubric(client: TokenClient, model: str) -> Rubric:
-    """Return the judge; as a server's batching may change a verdict, it is not deterministic."""
-    return Rubric(EndpointLetters(client), model=model, name="endpoint", deterministic=False)
+def read_letter(answer: str, rotation: int) -> Category | None:
+    """Return the category at the letter that an answer names; None where it names none."""
+    found = _LETTER.match(answer)
+    return rotate(rotation)[LETTERS.index(found[1].upper())] if found else None
+
+
+@JUDGES.register("endpoint")
+def _build(setup: Setup) -> EndpointRubric:
+    return EndpointRubric(endpoint_from_environment(setup.settings.endpoint))

@@ -55,11 +55,14 @@ class Ensemble:
         return [count_votes([vote.category for vote in ballot]) for ballot in ballots]
 
 
-def count_votes(votes: Sequence[Outcome | None]) -> Verdict:
-    """Return the category that more than half of the scored votes, and at least two, are for."""
+def count_votes(votes: Sequence[Outcome | None], voters: str = "members") -> Verdict:
+    """Return the category that more than half of the scored votes, and at least two, are for.
+
+    `voters` names them in the reason.
+    """
     ranked = Counter(vote for vote in votes if vote is not None).most_common()
     if not ranked:
-        return Verdict(None, "no member gave a verdict", 0.0)
+        return Verdict(None, f"no verdict from any of {len(votes)} {voters}", 0.0)
     best, count = ranked[0]
     second = ranked[1][1] if len(ranked) > 1 else 0
     scored = sum(number for _, number in ranked)
@@ -67,8 +70,8 @@ def count_votes(votes: Sequence[Outcome | None]) -> Verdict:
     if count == second:
         return Verdict(None, f"tie: {count} votes each", margin)
     if count < QUORUM or 2 * count <= scored:
-        return Verdict(None, f"no majority: {count} of {len(votes)} members", margin)
-    return Verdict(best, f"{count} of {len(votes)} members", margin)
+        return Verdict(None, f"no majority: {count} of {len(votes)} {voters}", margin)
+    return Verdict(best, f"{count} of {len(votes)} {voters}", margin)
 
 
 @JUDGES.register("ensemble")
