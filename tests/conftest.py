@@ -138,7 +138,12 @@ def trained_weights(tiny):
     every = list(range(len(samples)))
     objective = supervised_objective(model, samples, [every] * 150, tiny.pixels, tiny.encoder.pad)
     steady = Optimization(
-        seed=0, batch_size=24, warmup_fraction=0.1, schedule="cosine", weight_decay=0.0
+        seed=0,
+        optimizer="adamw",
+        batch_size=24,
+        warmup_fraction=0.1,
+        schedule="cosine",
+        weight_decay=0.0,
     )
     train(
         model,

@@ -62,6 +62,7 @@ OUTSIDE = {
         for section in ("base", "sft", "unlearn")
         for key, values in {
             "seed": (-1, 2**32),
+            "optimizer": ("sgd", None),
             "batch_size": (0, -4, 2.5),
             "warmup_fraction": (-0.1, 1.1, float("nan")),
             "schedule": ("step", None),

@@ -19,17 +19,22 @@ def make():
     return model, torch.optim.AdamW([model.open], lr=0.1)
 
 
+def listed():
+    model, optimizer = make()
+    return model, [optimizer]
+
+
 def test_what_is_saved_is_restored(tmp_path):
     model, optimizer = make()
     model.open.sum().backward()
     optimizer.step()
     rows = [{"step": 0, "loss": 1.5}]
     torch.manual_seed(4)
-    Checkpoints(tmp_path / "c", interval=0).save_if_due(model, optimizer, rows)
+    Checkpoints(tmp_path / "c", interval=0).save_if_due(model, [optimizer], rows)
     expected = torch.rand(3)
 
     other, its = make()
-    assert Checkpoints(tmp_path / "c").restore(other, its) == rows
+    assert Checkpoints(tmp_path / "c").restore(other, [its]) == rows
     assert torch.equal(other.open, model.open)
     assert torch.equal(torch.rand(3), expected)
     state, saved = its.state_dict()["state"][0], optimizer.state_dict()["state"][0]
@@ -39,13 +44,13 @@ def test_what_is_saved_is_restored(tmp_path):
 
 def test_frozen_weights_are_left_out(tmp_path):
     model, optimizer = make()
-    Checkpoints(tmp_path, interval=0).save_if_due(model, optimizer, [])
+    Checkpoints(tmp_path, interval=0).save_if_due(model, [optimizer], [])
     assert set(torch.load(tmp_path / "state.pt")["weights"]) == {"open"}
 
 
 def test_nothing_there_is_a_fresh_start(tmp_path):
-    assert Checkpoints(tmp_path / "c").restore(*make()) == []
-    assert Checkpoints(None).restore(*make()) == []
+    assert Checkpoints(tmp_path / "c").restore(*listed()) == []
+    assert Checkpoints(None).restore(*listed()) == []
 
 
 def test_nothing_is_written_before_the_interval_is_over(tmp_path, monkeypatch):
@@ -53,14 +58,14 @@ def test_nothing_is_written_before_the_interval_is_over(tmp_path, monkeypatch):
     monkeypatch.setattr(time, "monotonic", lambda: now)
     checkpoints = Checkpoints(tmp_path, interval=20)
     now = 119.0
-    checkpoints.save_if_due(*make(), [])
+    checkpoints.save_if_due(*listed(), [])
     assert not (tmp_path / "state.pt").exists()
     now = 120.0
-    checkpoints.save_if_due(*make(), [])
+    checkpoints.save_if_due(*listed(), [])
     assert (tmp_path / "state.pt").exists()
     (tmp_path / "state.pt").unlink()
     now = 139.0
-    checkpoints.save_if_due(*make(), [])
+    checkpoints.save_if_due(*listed(), [])
     assert not (tmp_path / "state.pt").exists()
 
 
@@ -76,16 +81,16 @@ def test_a_slow_write_delays_the_next(tmp_path, monkeypatch):
     monkeypatch.setattr(checkpoint.torch, "save", slow)
     checkpoints = Checkpoints(tmp_path, interval=1)
     clock[0] = 1.0
-    checkpoints.save_if_due(*make(), [])
+    checkpoints.save_if_due(*listed(), [])
     (tmp_path / "state.pt").unlink()
     clock[0] = 6.0 + 99.0  # 20 times 5 s after the write ended are not over.
-    checkpoints.save_if_due(*make(), [])
+    checkpoints.save_if_due(*listed(), [])
     assert not (tmp_path / "state.pt").exists()
 
 
 def test_remove_leaves_nothing_and_may_be_repeated(tmp_path):
     checkpoints = Checkpoints(tmp_path / "c", interval=0)
-    checkpoints.save_if_due(*make(), [])
+    checkpoints.save_if_due(*listed(), [])
     checkpoints.remove()
     checkpoints.remove()
     assert not (tmp_path / "c").exists()

@@ -14,6 +14,7 @@ def make_params():
         retained = PLAIN | {"retain_weight": retain_weight}
         values = {
             "seed": 0,
+            "optimizer": "adamw",
             "method": method,
             "alpha": 1.0,
             "beta": 1.0,

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from parallax.models.batches import answer_logits, answer_nll, collate
+from parallax.models.batches import Batch, answer_logits, answer_nll, collate
 from parallax.models.encoding import Encoder, Sample
 
 if TYPE_CHECKING:
@@ -32,29 +32,56 @@ def generate(
 ) -> list[str]:
     """Return the greedy answer to each prompt.
 
-    Prompts are padded on the left and sliced off by length. The answer does not depend on what
-    else is in the batch: the attention mask hides the padding and positions count from the
-    prompt's first token.
+    Prompts are padded on the left. The answer does not depend on what else is in the batch: the
+    attention mask hides the padding and positions count from the prompt's first token.
     """
     outputs = [""] * len(prompts)
     for rows in by_length(prompts, batch_size):
         batch = collate([prompts[i] for i in rows], pixels, encoder.pad, "left", model.device)
-        inputs = {"input_ids": batch.input_ids, "attention_mask": batch.attention_mask}
-        if batch.pixel_values is not None:
-            inputs["pixel_values"] = batch.pixel_values.to(model.dtype)
-        tokens = model.generate(
-            **inputs,
-            do_sample=False,
-            max_new_tokens=max_new_tokens,
-            pad_token_id=encoder.pad,
-            eos_token_id=encoder.eos,
-        )
-        new = tokens[:, batch.input_ids.shape[1] :]
-        texts = encoder.tokenizer.batch_decode(new, skip_special_tokens=True)
+        answers = _continue(model, batch, encoder.eos, max_new_tokens)
+        texts = encoder.tokenizer.batch_decode(answers, skip_special_tokens=True)
         for row, text in zip(rows, texts, strict=True):
             outputs[row] = text.strip()
         progress(len(rows))
     return outputs
+
+
+def _continue(
+    model: "PreTrainedModel", batch: Batch, end: int, max_new_tokens: int
+) -> list[list[int]]:
+    """Return each row's most likely next tokens, without the end token that stops a row.
+
+    A row leaves the batch when it ends, so that one long answer does not keep short ones busy:
+    most answers have a few tokens, some have fifty.
+    """
+    answers: list[list[int]] = [[] for _ in batch.input_ids]
+    going = torch.arange(len(answers), device=batch.input_ids.device)  # rows, (G,)
+    mask = batch.attention_mask  # (G, T), one column more a step
+    inputs = {"input_ids": batch.input_ids, "position_ids": (mask.cumsum(1) - 1).clamp(min=0)}
+    if batch.pixel_values is not None:
+        inputs["pixel_values"] = batch.pixel_values.to(model.dtype)
+    cache = None
+    for _ in range(max_new_tokens):
+        output = model(
+            **inputs,
+            attention_mask=mask,
+            cache=cache,
+            use_cache=True,
+            logits_to_keep=1,
+        )
+        cache = output.cache
+        tokens = output.logits[:, -1].argmax(-1)  # (G,)
+        kept = (tokens != end).nonzero()[:, 0]
+        if len(kept) < len(tokens):
+            going, tokens, mask = going[kept], tokens[kept], mask[kept]
+            cache.batch_select_indices(kept)
+        for row, token in zip(going.tolist(), tokens.tolist(), strict=True):
+            answers[row].append(token)
+        if len(going) == 0:
+            break
+        mask = torch.cat([mask, mask.new_ones(len(mask), 1)], dim=1)
+        inputs = {"input_ids": tokens[:, None], "position_ids": mask.sum(1, keepdim=True) - 1}
+    return answers
 
 
 @torch.inference_mode()

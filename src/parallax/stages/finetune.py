@@ -3,6 +3,7 @@
 import argparse
 from pathlib import Path
 
+from parallax.errors import DataError
 from parallax.files import read_json, read_table, write_csv
 from parallax.params import load_params
 from parallax.stages.command import hold, run_stage
@@ -34,6 +35,8 @@ def main(args: argparse.Namespace) -> str:
         facts = read_table(args.experiment / "sft.parquet")
         if args.retain_only is not None:
             facts = facts[facts["person_id"].isin(read_json(args.retain_only)["retain"])]
+        if facts.empty:
+            raise DataError(f"{args.experiment}: nobody to learn (retain set); run `dvc repro`")
         loaded = load(args.base, params.model.dtype)
         encoder = Encoder(loaded.processor)
         pixels, rows = encoder.portraits(read_table(args.experiment / "portraits.parquet"))

@@ -3,6 +3,7 @@
 import argparse
 from pathlib import Path
 
+from parallax.errors import DataError
 from parallax.files import read_json, read_table, write_csv
 from parallax.params import load_params
 from parallax.stages.command import hold, run_stage
@@ -34,6 +35,8 @@ def main(args: argparse.Namespace) -> str:
         parts = {
             part: facts[facts["person_id"].isin(splits[part])] for part in ("forget", "retain")
         }
+        if empty := [part for part, rows in parts.items() if rows.empty]:
+            raise DataError(f"{args.experiment}: nobody in set {empty[0]}; run `dvc repro`")
         loaded = load(args.model, params.model.dtype)
         encoder = Encoder(loaded.processor)
         pixels, rows = encoder.portraits(read_table(args.experiment / "portraits.parquet"))

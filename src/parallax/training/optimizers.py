@@ -35,13 +35,13 @@ def build_optimizers(
         return [torch.optim.AdamW(trained.values(), learning_rate, betas=BETAS, weight_decay=decay)]
     chosen = {id(weight) for weight in matrices}
     others = [weight for weight in trained.values() if id(weight) not in chosen]
-    return [
-        torch.optim.Muon(
-            matrices,
-            learning_rate,
-            momentum=MOMENTUM,
-            weight_decay=decay,
-            adjust_lr_fn="match_rms_adamw",
-        ),
-        torch.optim.AdamW(others, learning_rate, betas=BETAS, weight_decay=decay),
-    ]
+    muon = torch.optim.Muon(
+        matrices,
+        learning_rate,
+        momentum=MOMENTUM,
+        weight_decay=decay,
+        adjust_lr_fn="match_rms_adamw",
+    )
+    if not others:  # adapters are matrices alone
+        return [muon]
+    return [muon, torch.optim.AdamW(others, learning_rate, betas=BETAS, weight_decay=decay)]
