@@ -26,7 +26,7 @@ FLOORS = (
     {"training"},
     {"framing", "umu", "unlearn"},
     {"report", "tracking"},
-    {"stages"},
+    {"grid", "stages"},
 )
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 GROUND = FLOORS[0]

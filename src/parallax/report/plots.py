@@ -70,7 +70,7 @@ def draw_modality_plane(points: Sequence[Point], yardstick: tuple[float, float])
     with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=(4.5, 5.0))
         axes = figure.subplots()
-        _draw_plane_ground(axes)
+        draw_plane_ground(axes)
         for point in points:
             _draw_move(axes, point)
         axes.plot(
@@ -90,7 +90,8 @@ def draw_modality_plane(points: Sequence[Point], yardstick: tuple[float, float])
         return figure
 
 
-def _draw_plane_ground(axes: "Axes") -> None:
+def draw_plane_ground(axes: "Axes") -> None:
+    """Draw the plane's axes, the diagonal on which modalities are level, and where guessing is."""
     axes.set(xlim=(-0.03, 1.05), ylim=(-0.03, 1.05), aspect="equal")
     axes.set_xlabel("text accuracy (fraction right, name alone)")
     axes.set_ylabel("image accuracy (fraction right, portrait)")

@@ -1,0 +1,102 @@
+"""The grid's runs as DVC experiments of the present commit: start, queue, find, read."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Literal
+
+import yaml
+
+from parallax.errors import DataError, ParallaxError
+from parallax.grid.plan import Run
+from parallax.grid.table import Outcome
+from parallax.tracking.store import git
+
+Where = Literal["--temp", "--queue"]
+METRICS = "metrics/unlearning.json"
+# What decides a run's result; an experiment takes it from the commit, so there it must be.
+_DECIDING = ("src", "dvc.yaml", "params.yaml", "data/raw")
+# The last stage; what does not lead to it is not run.
+_TARGET = "report"
+
+
+def check_project() -> None:
+    """Refuse to start where DVC's experiments would fail or be lost.
+
+    Raises:
+        ParallaxError: not in the project's top folder, no commit, a shallow clone, or a change
+            that is not committed.
+    """
+    if not Path("dvc.yaml").is_file():
+        raise ParallaxError(f"{Path.cwd()}: no dvc.yaml; run from the project's top folder")
+    if not git("rev-parse", "--verify", "--quiet", "HEAD"):
+        raise ParallaxError(
+            "experiments belong to a git commit and there is none: `git init`, `git add .`,"
+            " `git commit`, or clone the repository"
+        )
+    if git("rev-parse", "--is-shallow-repository") == "true":
+        raise ParallaxError(
+            "this is a shallow clone, in which DVC loses experiments: `git fetch --unshallow`"
+        )
+    changed = git("status", "--porcelain", "--", *_DECIDING).splitlines()
+    if changed:
+        raise ParallaxError(
+            f"{changed[0][3:]} is changed and not committed: experiments run what is committed, so"
+            f" commit or stash it ({len(changed)} in {', '.join(_DECIDING)})"
+        )
+
+
+def find_experiments() -> tuple[dict[str, str], set[str]]:
+    """Return the present commit's finished experiments (name to revision), and those waiting."""
+    import dvc.api
+    from dvc.exceptions import DvcException
+
+    try:
+        rows = dvc.api.exp_show()
+    except DvcException as error:
+        raise ParallaxError(f"dvc exp show: {error}") from None
+    finished, waiting = {}, set()
+    for row in rows:
+        if row["Experiment"] and row["State"] in (None, "Success"):
+            finished[row["Experiment"]] = row["rev"]
+        elif row["Experiment"] and row["State"] in ("Queued", "Running"):
+            waiting.add(row["Experiment"])
+    return finished, waiting
+
+
+def start(run: Run, how: Where) -> bool:
+    """Run an experiment in a temporary copy of the commit, or queue it; say whether it worked.
+
+    `--temp` one by one rather than `--queue` and `--run-all`: the latter ends with status 0 when
+    runs fail, and goes on in the background after Ctrl-C.
+    """
+    sets = [word for text in run.overrides for word in ("-S", text)]
+    command = [sys.executable, "-m", "dvc", "exp", "run", how, "--name", run.name, *sets, _TARGET]
+    return subprocess.run(command, env=_environment(), check=False).returncode == 0
+
+
+def _environment() -> dict[str, str]:
+    """Return the environment in which `python` and `dvc` are this environment's own."""
+    here = str(Path(sys.executable).parent)
+    return os.environ | {"PATH": os.pathsep.join([here, os.environ.get("PATH", "")])}
+
+
+def read_outcomes(runs: Sequence[Run], finished: Mapping[str, str]) -> Iterator[Outcome]:
+    """Yield the parameters and metrics of the runs that are finished, in the runs' order.
+
+    Raises:
+        DataError: an experiment's commit lacks its metrics or parameters.
+    """
+    for run in runs:
+        if run.name not in finished:
+            continue
+        texts = [git("show", f"{finished[run.name]}:./{file}") for file in ("params.yaml", METRICS)]
+        if not all(texts):
+            raise DataError(
+                f"experiment {run.name}: no {METRICS} in its commit; remove it with `dvc exp remove"
+                f" {run.name}`, then start the grid again"
+            )
+        yield Outcome(run, yaml.safe_load(texts[0]), json.loads(texts[1]))
