@@ -159,14 +159,24 @@ class EndpointResponder:
         return prompt.text
 
     def answer(self, orders: Sequence[Order]) -> Iterator[tuple[int, Response]]:
-        """Yield responses in the order in which they arrive; the first failure ends the rest."""
+        """Yield responses as they arrive; after a failure those under way, then raise it."""
+        failure: BaseException | None = None
         pool = ThreadPoolExecutor(self.workers)
         try:
             futures = {pool.submit(self._ask, order): n for n, order in enumerate(orders)}
             for future in as_completed(futures):
-                yield futures[future], future.result()
+                if future.cancelled():
+                    continue
+                if (error := future.exception()) is None:
+                    yield futures[future], future.result()
+                elif failure is None:
+                    failure = error
+                    for other in futures:
+                        other.cancel()
         finally:
             pool.shutdown(cancel_futures=True)
+        if failure is not None:
+            raise failure
 
     def _ask(self, order: Order) -> Response:
         prompt = order.cell.prompt

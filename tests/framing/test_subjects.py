@@ -1,0 +1,118 @@
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+from parallax.errors import ModelError
+from parallax.framing.items import Item
+from parallax.framing.prompts import render
+from parallax.framing.sampling import Decoding, Request, sample
+from parallax.framing.subjects import convert_gguf, find_smollm2, load_subject
+
+ITEM = Item("x", "f", "t", "benign", "comply", "Say hello.", "Greet me.")
+
+
+@pytest.fixture
+def prompt(spec):
+    return render(ITEM, 0, "no_frame", spec)
+
+
+@pytest.fixture
+def copy(tiny_folder, tmp_path):
+    return shutil.copytree(tiny_folder, tmp_path / "copy")
+
+
+def refuse(*args):
+    with pytest.raises(ModelError) as caught:
+        load_subject("s", *args)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_chat_rendering(tiny_subject, prompt):
+    rendered = tiny_subject.render(prompt)
+    assert rendered == "<|im_start|>user\nSay hello.<|im_end|>\n<|im_start|>assistant\n"
+    tokens = tiny_subject.encode(rendered)
+    # The template's role tokens are single tokens, and nothing is put around them.
+    assert (tokens[0], tokens.count(0), tokens.count(1)) == (0, 2, 1)
+    assert tiny_subject.decode(tokens) == rendered
+
+
+def test_raw_rendering_is_the_prompt(tiny_folder, prompt):
+    subject = load_subject("base", tiny_folder, "raw")
+    assert subject.render(prompt) == "Say hello."
+
+
+def test_ends_are_those_of_model_and_tokenizer(tiny_subject):
+    assert tiny_subject.ends == {1}
+
+
+def test_chat_wants_a_template(copy):
+    (copy / "chat_template.jinja").unlink()
+    assert "'raw'" in refuse(copy, "chat")
+    assert load_subject("s", copy, "raw").rendering == "raw"
+
+
+def test_template_that_prints_the_date(copy):
+    (copy / "chat_template.jinja").write_text("{{ strftime_now('%d %b %Y') }}{{ messages }}")
+    assert "date" in refuse(copy, "chat")
+
+
+def test_template_whose_date_can_be_given(copy, prompt):
+    template = "{% if not date_string %}{% set date_string = strftime_now('%d') %}{% endif %}"
+    (copy / "chat_template.jinja").write_text(template + "{{ date_string }}")
+    assert load_subject("s", copy, "chat").render(prompt) == "01 Jan 2026"
+
+
+def test_missing_folder_is_named(tmp_path):
+    assert str(tmp_path / "nothing") in refuse(tmp_path / "nothing", "raw")
+
+
+def test_identity_tells_weights_template_and_number_format_apart(tiny_folder, copy):
+    plain = load_subject("a", tiny_folder, "chat").identity
+    assert load_subject("b", tiny_folder, "chat").identity == plain
+    assert load_subject("a", tiny_folder, "raw").identity["template"] != plain["template"]
+    assert (
+        load_subject("a", tiny_folder, "chat", "bfloat16").identity["backend"] != (plain["backend"])
+    )
+    (copy / "generation_config.json").write_text(json.dumps({"eos_token_id": [1, 7]}))
+    other = load_subject("a", copy, "chat")
+    assert other.identity["weights"] != plain["weights"]
+    assert other.ends == {1, 7}
+
+
+@pytest.fixture(scope="session")
+def smollm2(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("smollm2") / "model"
+    convert_gguf(find_smollm2(), folder)
+    return folder
+
+
+def test_smollm2_is_the_packaged_model(smollm2):
+    from gguf import GGUFReader
+    from safetensors import safe_open
+
+    tensors = {tensor.name: tensor for tensor in GGUFReader(find_smollm2()).tensors}
+    with safe_open(smollm2 / "model.safetensors", "np") as file:
+        norm = file.get_tensor("model.norm.weight")
+    assert np.array_equal(norm, tensors["output_norm.weight"].data)
+    for name in ("config.json", "tokenizer_config.json"):
+        assert str(find_smollm2().parent) not in (smollm2 / name).read_text()
+
+
+def test_smollm2_answers(smollm2, spec):
+    subject = load_subject("smollm2", smollm2, "chat")
+    question = Item("q", "f", "t", "benign", "comply", "What is the capital of France?", "Paris?")
+    rendered = subject.render(render(question, 0, "no_frame", spec))
+    assert rendered.endswith("<|im_end|>\n<|im_start|>assistant\n")
+    requests = [Request(subject.encode(rendered), seed) for seed in range(2)]
+    draws = [draw for _, draw in sample(subject.model, requests, Decoding(0.1), subject.ends, 2)]
+    assert any("Paris" in subject.decode(draw.tokens) for draw in draws)
+
+
+def test_broken_gguf(tmp_path):
+    (tmp_path / "x.gguf").write_bytes(b"GGUF")
+    with pytest.raises(ModelError, match=r"x\.gguf"):
+        convert_gguf(tmp_path / "x.gguf", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
