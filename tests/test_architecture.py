@@ -20,7 +20,10 @@ PACKAGE = SOURCE / "parallax"
 
 # Rooms from the ground up; a room imports from rooms below it, and from itself.
 FLOORS = (
-    {"errors", "files", "params", "prompts", "records", "registry", "seeding"},
+    {
+        *("errors", "files", "instances", "params", "prompts", "records", "registry", "seeding"),
+        "words",
+    },
     {"stats", "validation"},
     {"models"},
     {"training"},

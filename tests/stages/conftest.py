@@ -31,7 +31,7 @@ def small_params(shape):
 
 def write_experiment(folder, instances_of, portrait_files):
     """People 1 and 2 are to be forgotten, 3 and 4 kept; 5 is real, 6 auxiliary."""
-    from parallax.umu.experiment import to_table
+    from parallax.instances import to_table
 
     every = [i for task in FORMATS for i in instances_of([4, 5], task)]
     write_table(folder / "base.parquet", to_table(every))

@@ -7,9 +7,10 @@ import yaml
 
 from parallax.errors import DataError
 from parallax.files import digest, read_json, read_table, write_table
+from parallax.instances import from_table, to_table
 from parallax.records import Instance, Question
 from parallax.stages import corpus, dataset
-from parallax.umu.experiment import choose_refusals, from_table, read_refusals, to_table
+from parallax.umu.experiment import choose_refusals, read_refusals
 from parallax.umu.official import read_subset, write_subset
 from parallax.umu.questions import build_people
 

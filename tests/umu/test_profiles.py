@@ -18,7 +18,7 @@ from parallax.umu.profiles import (
 )
 from parallax.umu.raw_tables import Country, Occupation, RawTables, education_age, read_raw_tables
 from parallax.umu.real_people import parse_birthdate, read_real_people, surname
-from parallax.validation.words import fold_words
+from parallax.words import fold_words
 
 RAW = Path(__file__).parents[2] / "data" / "raw"
 SEEDS = (0, 2026)

@@ -7,7 +7,7 @@ from parallax.errors import DataError
 from parallax.umu.raw_rows import read_rows, require_unique
 from parallax.umu.raw_tables import GENDERS, RawTables, education_age, read_raw_tables
 from parallax.umu.real_people import read_real_people
-from parallax.validation.words import fold_words
+from parallax.words import fold_words
 
 RAW = Path(__file__).parents[2] / "data" / "raw"
 

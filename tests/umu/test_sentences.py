@@ -6,7 +6,7 @@ import pytest
 from parallax.errors import DataError
 from parallax.umu.raw_tables import Hobby, Occupation, RawTables, read_raw_tables
 from parallax.umu.sentences import Subject, Writer
-from parallax.validation.words import fold_words
+from parallax.words import fold_words
 
 RAW = Path(__file__).parents[2] / "data" / "raw"
 BAKER = Occupation("baker", 19, 70, ("High school diploma",), "food", "bread")

@@ -13,6 +13,7 @@ def main(args: argparse.Namespace) -> str:
     """Write the base model and its training curve (empty for a published model)."""
     import torch
 
+    from parallax.instances import from_table
     from parallax.models import embedded
     from parallax.models.encoding import Encoder
     from parallax.models.loading import EMBEDDED, Loaded, best_device, load, save
@@ -20,7 +21,6 @@ def main(args: argparse.Namespace) -> str:
     from parallax.training.checkpoint import Checkpoints, checkpoint_key, checkpoint_root
     from parallax.training.loop import CURVE
     from parallax.training.supervised import by_format, fit
-    from parallax.umu.experiment import from_table
 
     params = load_params()
     if not read_json(args.validation)["success"]:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pandas as pd
 
 from parallax.files import replace_folder, write_json, write_table
+from parallax.instances import to_table
 from parallax.params import load_params
 from parallax.records import EVALUATION_TASKS
 from parallax.stages.command import run_stage
@@ -14,7 +15,6 @@ from parallax.umu.experiment import (
     list_instances,
     read_refusals,
     select_people,
-    to_table,
     vary_options,
 )
 

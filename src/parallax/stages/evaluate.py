@@ -10,10 +10,10 @@ from parallax.stages.command import hold, run_stage
 
 def main(args: argparse.Namespace) -> str:
     """Write one row per question and modality: the answer, and the options' log-probabilities."""
+    from parallax.instances import from_table
     from parallax.models.answering import answer_questions
     from parallax.models.encoding import Encoder
     from parallax.models.loading import load
-    from parallax.umu.experiment import from_table
 
     params = load_params()
     with hold(args.out):

@@ -11,6 +11,7 @@ from parallax.stages.command import hold, run_stage
 
 def main(args: argparse.Namespace) -> str:
     """Write the fine-tuned model and its training curve."""
+    from parallax.instances import from_table
     from parallax.models.encoding import Encoder
     from parallax.models.loading import Loaded, load, save
     from parallax.models.tuning import open_weights
@@ -19,7 +20,6 @@ def main(args: argparse.Namespace) -> str:
     from parallax.training.knowledge import encode_knowledge
     from parallax.training.loop import CURVE
     from parallax.training.supervised import Source, by_format, fit
-    from parallax.umu.experiment import from_table
 
     params = load_params()
     used = {

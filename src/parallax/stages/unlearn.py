@@ -11,6 +11,7 @@ from parallax.stages.command import hold, run_stage
 
 def main(args: argparse.Namespace) -> str:
     """Write the unlearned model and the loss curve of both modalities."""
+    from parallax.instances import from_table
     from parallax.models.encoding import Encoder
     from parallax.models.loading import Loaded, load, save
     from parallax.models.tuning import open_weights
@@ -18,7 +19,6 @@ def main(args: argparse.Namespace) -> str:
     from parallax.training.checkpoint import Checkpoints, checkpoint_key, checkpoint_root
     from parallax.training.knowledge import encode_knowledge
     from parallax.training.loop import CURVE, Plan, train
-    from parallax.umu.experiment import from_table
     from parallax.unlearn.methods import METHODS
     from parallax.unlearn.objective import TERMS, plan_steps, unlearning_objective
 

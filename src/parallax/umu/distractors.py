@@ -7,14 +7,7 @@ from collections.abc import Sequence
 from rapidfuzz import fuzz
 
 from parallax.errors import DataError
-from parallax.validation.words import fold_words
-
-ALIKE_PERCENT = 85.0
-"""Similarity (rapidfuzz ratio of the folded words, percent) above which options are too near.
-
-One or two letters more in a long word lie above it (Austria, Australia: 90), two values that people
-do tell apart lie below it (North Korea, South Korea: 84.6).
-"""
+from parallax.words import ALIKE_PERCENT, fold_words
 
 CITY_FIELDS = frozenset({"birth_city", "residence"})
 _NAMING_WORD = 4

@@ -10,7 +10,7 @@ from parallax.errors import DataError
 from parallax.seeding import generator
 from parallax.umu.raw_tables import GENDERS, Country, Occupation, RawTables, Region
 from parallax.umu.sentences import REFERENCE_YEAR, Subject, Writer
-from parallax.validation.words import fold_words
+from parallax.words import fold_words
 
 T = TypeVar("T")
 
@@ -167,10 +167,12 @@ def _complete(
     sketch: _Sketch, tables: RawTables, rng: random.Random, taken: set[str], writer: Writer
 ) -> Profile:
     """Draw the rest of a profile, and add its surname to `taken`."""
-    name = _draw_name(sketch, tables, rng, taken)
     country = tables.countries[sketch.region.country]
     city = rng.choice(sketch.region.cities)
     residence, residence_country = _draw_residence(sketch.age, city, country, tables, rng)
+    # An image question must not give the name away, and its answer may be any of these.
+    values = (city, sketch.region.name, country.name, residence, residence_country)
+    name = _draw_name(sketch, tables, rng, taken, values)
     places = [
         place
         for home in dict.fromkeys((country.name, residence_country))
@@ -197,9 +199,18 @@ def _complete(
     )
 
 
-def _draw_name(sketch: _Sketch, tables: RawTables, rng: random.Random, taken: set[str]) -> str:
+def _draw_name(
+    sketch: _Sketch,
+    tables: RawTables,
+    rng: random.Random,
+    taken: set[str],
+    values: Sequence[str],
+) -> str:
+    """Draw a name no part of which is a word of `values`."""
     culture = sketch.region.name_culture
-    free = [forms for forms in tables.surnames[culture] if taken.isdisjoint(map(_key, forms))]
+    used = set(fold_words(" ".join(values)).split())
+    unfit = taken | used
+    free = [forms for forms in tables.surnames[culture] if unfit.isdisjoint(map(_key, forms))]
     if not free:
         raise DataError(
             f"surnames.csv: no surname of culture {culture!r} is left for person"
@@ -207,7 +218,9 @@ def _draw_name(sketch: _Sketch, tables: RawTables, rng: random.Random, taken: se
         )
     forms = rng.choice(free)
     taken.update(map(_key, forms))
-    given = rng.choice(tables.given_names[culture, sketch.gender])
+    given = rng.choice(
+        [n for n in tables.given_names[culture, sketch.gender] if _key(n) not in used]
+    )
     return f"{given} {forms[GENDERS.index(sketch.gender)]}"
 
 

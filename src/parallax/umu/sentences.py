@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from parallax.errors import DataError
 from parallax.umu.raw_tables import Occupation, RawTables
-from parallax.validation.words import find_name_part
+from parallax.words import find_name_part
 
 REFERENCE_YEAR = 2025
 """A profile tells of its person at the end of this year."""

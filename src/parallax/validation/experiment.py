@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from parallax.records import MODALITIES
 from parallax.validation.findings import Findings, finder, iterate, require_columns
 from parallax.validation.frames import ROSTER, id_order, pixel_digest
-from parallax.validation.words import fold_words
+from parallax.words import fold_words
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from rapidfuzz import fuzz
 
 from parallax.records import LETTERS, MODALITIES
-from parallax.umu.distractors import ALIKE_PERCENT
 from parallax.validation.findings import Findings, finder, iterate
-from parallax.validation.words import fold_words
+from parallax.words import ALIKE_PERCENT, fold_words
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from parallax.validation.findings import Findings, finder, iterate
-from parallax.validation.words import fold_words
+from parallax.words import fold_words
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from parallax.records import EVALUATION_TASKS, MODALITIES
 from parallax.validation.findings import Findings, finder, iterate
-from parallax.validation.words import contains_words, find_name_part, fold_words
+from parallax.words import contains_words, find_name_part, fold_words
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -6,11 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 import great_expectations.expectations as gxe
 import pandas as pd
 
-from parallax.umu.distractors import ALIKE_PERCENT
-
 # The finders register themselves when options, people and questions are imported.
 from parallax.validation import experiment, frames, options, people, questions  # noqa: F401
 from parallax.validation.suite import Check, ExpectNoFindings, FrameBuilder, once
+from parallax.words import ALIKE_PERCENT
 
 
 @dataclasses.dataclass(frozen=True)

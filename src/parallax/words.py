@@ -4,6 +4,13 @@ import functools
 import re
 import unicodedata
 
+ALIKE_PERCENT = 85.0
+"""Similarity (rapidfuzz ratio of the folded words, percent) above which options are too near.
+
+One or two letters more in a long word lie above it (Austria, Australia: 90), two values that people
+do tell apart lie below it (North Korea, South Korea: 84.6).
+"""
+
 # Words inside names that no name is known by; they are ordinary words or initials elsewhere.
 _PARTICLES = frozenset(
     (

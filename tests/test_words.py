@@ -1,6 +1,6 @@
 import pytest
 
-from parallax.validation.words import contains_words, find_name_part, fold_words, name_parts
+from parallax.words import contains_words, find_name_part, fold_words, name_parts
 
 
 def test_words_are_folded_and_stand_between_spaces():
