@@ -18,6 +18,9 @@ def run_stage(main: Callable[[argparse.Namespace], str], parser: argparse.Argume
     A `ParallaxError` is printed as one line without a traceback; any other exception is a defect
     and keeps its traceback.
     """
+    # Threads that wait by spinning make a training many times slower as soon as another program
+    # wants a core. Read when torch is imported, which no stage does before `main`.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     try:
         summary = main(parser.parse_args())
