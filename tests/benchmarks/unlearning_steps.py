@@ -17,12 +17,12 @@ import torch
 from torch.nn.functional import logsigmoid
 
 from parallax.files import read_json, read_table
+from parallax.instances import from_table
 from parallax.models.batches import collate
 from parallax.models.encoding import Encoder
 from parallax.models.loading import load
 from parallax.params import load_params
 from parallax.training.knowledge import encode_knowledge
-from parallax.umu.experiment import from_table
 from parallax.unlearn.objective import plan_steps, unlearning_objective
 
 TARGET = 1.5
