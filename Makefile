@@ -6,10 +6,10 @@ export MLFLOW_DISABLE_TELEMETRY := true
 export TOKENIZERS_PARALLELISM := false
 
 .DEFAULT_GOAL := help
-.PHONY: help run test ui
+.PHONY: help run test ui grid-methods grid-ratios seeds
 
 help: ## List the targets
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
 $(VENV)/installed: pyproject.toml constraints.txt
 	test -d $(VENV) || $(PYTHON) -m venv $(VENV)
@@ -27,3 +27,12 @@ test: $(VENV)/installed ## Make the environment; lint, check types, run the test
 
 ui: $(VENV)/installed ## Open the MLflow UI on this machine's runs
 	python -m parallax.tracking.ui
+
+grid-methods: $(VENV)/installed ## 5 methods x text only, image only, both: 15 runs and their table
+	python -m parallax.grid methods
+
+grid-ratios: $(VENV)/installed ## 5 methods x 5, 10, 15 % to forget: 15 runs and their table
+	python -m parallax.grid ratios
+
+seeds: $(VENV)/installed ## grid-methods with three seeds: 45 runs, means and spreads
+	python -m parallax.grid seeds

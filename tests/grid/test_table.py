@@ -33,7 +33,7 @@ def test_methods_table_has_what_was_forgotten_and_what_it_cost(outcome_of):
         )
     )
     assert (before["model"], before["unlearned on"]) == ("before", UNDEFINED)
-    assert (before["dAcc_F cls."], before["left in text"]) == ("0.000", "0.900")
+    assert (before["dAcc_F cls."], before["left in text"]) == (UNDEFINED, "0.900")
     # 0.9 before unlearning, 0.1 in a model that never saw the people.
     assert (yardstick["model"], yardstick["dAcc_F cloze"]) == ("retain-only", "+0.800")
     assert (uni["model"], uni["unlearned on"]) == ("npo", "text only (uni)")
@@ -105,7 +105,9 @@ def test_both_modalities_are_compared_with_either_alone(outcome_of, mix, count):
     outcomes = [
         outcome_of(run, forget=forget[run.setting.key]) for run in grid.runs if run.method == "kl"
     ]
-    said = f"of 1 methods: dAcc_F cls. {count}, dAcc_F cloze {count}, dRL_F gen. {count}."
+    said = (
+        f"either modality alone in: dAcc_F cls. {count}, dAcc_F cloze {count}, dRL_F gen. {count}."
+    )
     assert said in markdown(grid, outcomes)
 
 

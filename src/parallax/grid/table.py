@@ -199,7 +199,9 @@ def _line(cells: Sequence[str]) -> str:
 
 def _cell(row: Row, column: Column) -> str:
     """Return the value, or the mean ± standard deviation over the seeds."""
-    show = change if column.change and row.model != "sft" else fraction
+    if column.change and row.model == "sft":
+        return UNDEFINED
+    show = change if column.change else fraction
     values = row.values(column)
     text = show(row.mean(column), 3)
     if len(values) > 1:
@@ -246,4 +248,4 @@ def _compare_modalities(grid: Grid, outcomes: Sequence[Outcome]) -> list[str]:
     said = ", ".join(
         f"{column.title} {count}" for column, count in zip(DELTAS, counts, strict=True)
     )
-    return [f"{mix} is above either modality alone, of {len(whole)} methods: {said}."]
+    return [f"Of {len(whole)} methods, {mix} forgets more than either modality alone in: {said}."]
