@@ -25,7 +25,7 @@ fail() { # what was checked, then files to show the end of
     shift
     for file in "$@"; do
         echo "--- $(basename "$file")"
-        tail -n 30 "$file"
+        tr '\r' '\n' <"$file" | tail -n 30
     done
     echo "$passed passed, 1 failed"
     exit 1
@@ -97,9 +97,9 @@ if wait $two; then fail "dvc repro fails when its stage is killed" "$work/two.lo
 ok "a training killed with -9 leaves a checkpoint and no model"
 (cd "$work/two" && exec dvc repro) >"$work/two.log" 2>&1 &
 two=$!
-wait $one || fail "dvc repro runs the pipeline" "$work/one.log"
+wait $one || fail "dvc repro runs the pipeline (status $?)" "$work/one.log"
 ok "dvc repro runs the pipeline from scratch"
-wait $two || fail "dvc repro goes on after the kill" "$work/two.log"
+wait $two || fail "dvc repro goes on after the kill (status $?)" "$work/two.log"
 [ "$(stages_run "$work/two.log" | cut -d ' ' -f 1)" = sft ] ||
     fail "dvc repro goes on with the killed stage" "$work/two.log"
 ok "dvc repro goes on with the killed stage"
