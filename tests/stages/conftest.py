@@ -25,6 +25,7 @@ def small_params(shape):
     values["unlearn"] |= {"alpha": 1.0, "beta": 1.0}
     for method in ("ga", "gd", "kl", "po", "npo"):
         values["unlearn"][method] |= {"epochs": 2}
+    values["unlearn"]["npo"] |= {"retain_weight": 1.0, "npo_beta": 0.4}
     values["evaluate"] |= {"batch_size": 16, "max_new_tokens": 4}
     return values
 
