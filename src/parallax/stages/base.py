@@ -11,6 +11,7 @@ from parallax.stages.command import hold, run_stage
 
 def main(args: argparse.Namespace) -> str:
     """Write the base model and its training curve (empty for a published model)."""
+    params = load_params()  # before the slow imports: a misspelt key is told at once
     import torch
 
     from parallax.instances import from_table
@@ -22,7 +23,6 @@ def main(args: argparse.Namespace) -> str:
     from parallax.training.loop import CURVE
     from parallax.training.supervised import by_format, fit
 
-    params = load_params()
     if not read_json(args.validation)["success"]:
         raise DataError(f"{args.validation}: the data did not pass; nothing is trained on it")
     used = {

@@ -10,12 +10,12 @@ from parallax.stages.command import hold, run_stage
 
 def main(args: argparse.Namespace) -> str:
     """Write one row per question and modality: the answer, and the options' log-probabilities."""
+    params = load_params()  # before the slow imports: a misspelt key is told at once
     from parallax.instances import from_table
     from parallax.models.answering import answer_questions
     from parallax.models.encoding import Encoder
     from parallax.models.loading import load
 
-    params = load_params()
     with hold(args.out):
         loaded = load(args.model, params.model.dtype)
         encoder = Encoder(loaded.processor)

@@ -11,6 +11,7 @@ from parallax.stages.command import hold, run_stage
 
 def main(args: argparse.Namespace) -> str:
     """Write the fine-tuned model and its training curve."""
+    params = load_params()  # before the slow imports: a misspelt key is told at once
     from parallax.instances import from_table
     from parallax.models.encoding import Encoder
     from parallax.models.loading import Loaded, load, save
@@ -21,7 +22,6 @@ def main(args: argparse.Namespace) -> str:
     from parallax.training.loop import CURVE
     from parallax.training.supervised import Source, by_format, fit
 
-    params = load_params()
     used = {
         "sft": params.sft.model_dump(),
         "base": {"shares": params.base.shares.model_dump()},

@@ -11,6 +11,7 @@ from parallax.stages.command import hold, run_stage
 
 def main(args: argparse.Namespace) -> str:
     """Write the unlearned model and the loss curve of both modalities."""
+    params = load_params()  # before the slow imports: a misspelt key is told at once
     from parallax.instances import from_table
     from parallax.models.encoding import Encoder
     from parallax.models.loading import Loaded, load, save
@@ -22,7 +23,6 @@ def main(args: argparse.Namespace) -> str:
     from parallax.unlearn.methods import METHODS
     from parallax.unlearn.objective import TERMS, plan_steps, unlearning_objective
 
-    params = load_params()
     unlearn = params.unlearn
     used = {"unlearn": unlearn.model_dump(), "model": {"dtype": params.model.dtype}}
     tables = [
