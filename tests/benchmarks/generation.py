@@ -12,10 +12,11 @@ from pathlib import Path
 
 import torch
 
+from parallax.framing.choosing import Decoding
 from parallax.framing.items import read_items
 from parallax.framing.prompts import read_frames
 from parallax.framing.respond import Order, interleave, plan_cells, plan_prompts
-from parallax.framing.sampling import Decoding, Request, sample
+from parallax.framing.sampling import Request, sample
 from parallax.framing.subjects import load_subject
 
 RAW = Path("data/raw/framing")

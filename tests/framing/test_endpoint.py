@@ -13,6 +13,7 @@ import urllib.request
 import pytest
 
 from parallax.errors import ModelError
+from parallax.framing.choosing import Decoding
 from parallax.framing.endpoint import Endpoint, endpoint_from_environment
 from parallax.framing.items import Item
 from parallax.framing.prompts import ARMS
@@ -23,7 +24,6 @@ from parallax.framing.respond import (
     plan_prompts,
     respond,
 )
-from parallax.framing.sampling import Decoding
 
 KEY = "sk-very-secret-123"
 SETTINGS = {"temperature": 0.7, "top_p": 0.95, "max_new_tokens": 8}

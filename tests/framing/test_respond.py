@@ -8,6 +8,7 @@ import pytest
 
 from parallax.errors import DataError
 from parallax.files import digest, write_table
+from parallax.framing.choosing import Decoding
 from parallax.framing.items import read_items
 from parallax.framing.prompts import ARMS, FRAMES, read_frames
 from parallax.framing.respond import (
@@ -23,7 +24,6 @@ from parallax.framing.respond import (
     plan_prompts,
     respond,
 )
-from parallax.framing.sampling import Decoding
 
 RAW = Path(__file__).parents[2] / "data/raw/framing"
 

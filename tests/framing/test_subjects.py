@@ -5,9 +5,10 @@ import numpy as np
 import pytest
 
 from parallax.errors import ModelError
+from parallax.framing.choosing import Decoding
 from parallax.framing.items import Item
 from parallax.framing.prompts import render
-from parallax.framing.sampling import Decoding, Request, sample
+from parallax.framing.sampling import Request, sample
 from parallax.framing.subjects import convert_gguf, find_smollm2, load_subject
 
 ITEM = Item("x", "f", "t", "benign", "comply", "Say hello.", "Greet me.")

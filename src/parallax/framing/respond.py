@@ -18,10 +18,11 @@ from typing import TYPE_CHECKING, Protocol
 from tqdm import tqdm
 
 from parallax.errors import DataError
+from parallax.framing.choosing import Decoding
 from parallax.framing.endpoint import Endpoint
 from parallax.framing.items import PARAPHRASES, Item
 from parallax.framing.prompts import ARMS, FRAMES, Arm, FrameSpec, Prompt, render
-from parallax.framing.sampling import Decoding, Finish, Request, sample
+from parallax.framing.sampling import Finish, Request, sample
 from parallax.framing.subjects import Rendering, Subject
 from parallax.seeding import derive_seed
 

@@ -13,45 +13,23 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
-from parallax.errors import ModelError, ParamsError
+from parallax.errors import ModelError
+from parallax.framing.choosing import Decoding, Integers, Nucleus, choose, cut_nucleus
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 Finish = Literal["eos", "length"]
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
-Seeds = npt.NDArray[np.uint64]
 
-# Below 16 rows MKL's float32 product takes other kernels, which add up in another order; from 16
-# on a row's result was the same, bit for bit, at every height tried up to 128. So rows are filled
-# up to a multiple of this. (bfloat16 needs 40 rows: a batch size of 64 serves both.)
+# Rows are filled up to whole tiles. Products of few rows take other kernels, which add up in
+# another order; from these heights on a row's result was the same, bit for bit, in all products of SmolLM2
+# at every height tried up to 128 (MKL in float32, oneDNN in bfloat16).
 ROW_TILE = 16
+FEWEST_ROWS = {torch.float32: 16, torch.bfloat16: 48, torch.float16: 48}
 # Keys are padded to a multiple of this, so that a longer neighbour only adds zeros at the end.
 KEY_TILE = 64
-# Tokens sorted at first; rows whose nucleus is wider are sorted again, `WIDEN` times as far.
-TOP = 256
-WIDEN = 16
-
-
-@dataclass(frozen=True)
-class Decoding:
-    """How a response is drawn: softmax(logits / temperature), cut to its nucleus of `top_p`."""
-
-    temperature: float = 0.7
-    top_p: float = 0.95
-    max_new_tokens: int = 48
-
-    def __post_init__(self) -> None:
-        if not 0 < self.temperature < float("inf"):
-            raise ParamsError(f"temperature = {self.temperature}: want a number above 0")
-        if not 0 < self.top_p <= 1:
-            raise ParamsError(f"top_p = {self.top_p}: want a number above 0, up to 1")
-        if self.max_new_tokens < 1:
-            raise ParamsError(f"max_new_tokens = {self.max_new_tokens}: want at least 1")
 
 
 @dataclass(frozen=True)
@@ -68,79 +46,6 @@ class Draw:
 
     tokens: tuple[int, ...]
     finish: Finish
-
-
-@dataclass(frozen=True)
-class Nucleus:
-    """The likeliest tokens of each row and their log-probabilities, -inf outside the nucleus."""
-
-    tokens: Integers  # (R, K)
-    logprobs: Floats  # (R, K), nats
-
-
-def gumbel(seeds: Seeds, steps: Integers, tokens: Integers) -> Floats:
-    """Return standard Gumbel noise, -ln(-ln u), as a function of seed, step and token alone.
-
-    u is a hash in (0, 1): the finaliser of SplitMix64 (Steele, Lea & Flood, 2014), once over seed
-    and step and once over that and the token. The arguments are broadcast.
-    """
-    gamma = np.uint64(0x9E3779B97F4A7C15)
-    state = _mix(seeds + gamma * (steps.astype(np.uint64) + np.uint64(1)))
-    state = _mix(state + gamma * (tokens.astype(np.uint64) + np.uint64(1)))
-    uniform = ((state >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
-    noise: Floats = -np.log(-np.log(uniform))
-    return noise
-
-
-def _mix(state: Seeds) -> Seeds:
-    state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return state ^ (state >> np.uint64(31))
-
-
-def cut_nucleus(logits: torch.Tensor, decoding: Decoding) -> Nucleus:
-    """Return the fewest tokens of each row whose probability reaches `top_p`, likeliest first.
-
-    `logits` is (R, V). Equally likely tokens are taken in the order of their number.
-    """
-    scaled = logits.float() / decoding.temperature
-    return _cut(scaled, torch.logsumexp(scaled, dim=-1), decoding.top_p, TOP)
-
-
-def _cut(scaled: torch.Tensor, total: torch.Tensor, top_p: float, width: int) -> Nucleus:
-    width = min(width, scaled.shape[1])
-    top = scaled.topk(width, dim=-1)
-    logprobs: Floats = (top.values.double() - total.double()[:, None]).cpu().numpy()  # (R, K)
-    tokens: Integers = top.indices.cpu().numpy()  # (R, K)
-    order = np.lexsort((tokens, -logprobs))
-    tokens = np.take_along_axis(tokens, order, axis=1)
-    logprobs = np.take_along_axis(logprobs, order, axis=1)
-    reached = np.cumsum(np.exp(logprobs), axis=1)
-    before = np.pad(reached[:, :-1], ((0, 0), (1, 0)))
-    short = np.flatnonzero(reached[:, -1] < top_p)
-    logprobs[before >= top_p] = -np.inf
-    if not len(short) or width == scaled.shape[1]:
-        return Nucleus(tokens, logprobs)
-    rows = torch.from_numpy(short).to(scaled.device)
-    wide = _cut(scaled[rows], total[rows], top_p, width * WIDEN)
-    missing = ((0, 0), (0, wide.tokens.shape[1] - width))
-    tokens = np.pad(tokens, missing)
-    logprobs = np.pad(logprobs, missing, constant_values=-np.inf)
-    tokens[short], logprobs[short] = wide.tokens, wide.logprobs
-    return Nucleus(tokens, logprobs)
-
-
-def choose(nucleus: Nucleus, seeds: Seeds, steps: Integers) -> Integers:
-    """Draw one token a row: argmax over the nucleus of log p + Gumbel noise (Gumbel-max).
-
-    Unlike the inverse of a cumulative sum, this ties the noise to the token: rounding of one
-    probability cannot move the borders of all others, and frames that share a seed draw the same
-    token as often as their distributions allow.
-    """
-    noise = gumbel(seeds[:, None], steps[:, None], nucleus.tokens)
-    best = np.argmax(nucleus.logprobs + noise, axis=1)
-    chosen: Integers = np.take_along_axis(nucleus.tokens, best[:, None], axis=1)[:, 0]
-    return chosen
 
 
 @dataclass
@@ -160,43 +65,55 @@ class SlotCache:
     """
 
     def __init__(self, like: _Prefix, rows: int, capacity: int) -> None:
-        self.lengths = torch.zeros(rows, dtype=torch.long, device=like.keys[0].device)
-        self._span = 0
+        self._lengths = torch.zeros(rows, dtype=torch.long, device=like.keys[0].device)
         self._keys = [_room(part, rows, capacity) for part in like.keys]
         self._values = [_room(part, rows, capacity) for part in like.values]
-        self._rows = torch.arange(rows, device=self.lengths.device)
+        self._numbers = torch.arange(rows, device=self._lengths.device)
+        self._rows = self._span = 0
 
     def put(self, row: int, prefix: _Prefix) -> None:
         """Let the row begin with a prompt that has been read."""
         length = prefix.keys[0].shape[1]
-        self.lengths[row] = length
+        self._lengths[row] = length
         for room, part in zip(self._keys, prefix.keys, strict=True):
             room[row, :, :length] = part
         for room, part in zip(self._values, prefix.values, strict=True):
             room[row, :, :length] = part
 
-    def clear(self, row: int) -> None:
-        """Let the row idle; it goes on being computed, at the cost of one token."""
-        self.lengths[row] = 0
+    def move(self, source: int, target: int) -> None:
+        """Copy a row over another."""
+        for room in (*self._keys, *self._values, self._lengths):
+            room[target] = room[source]
 
-    def open_step(self, dtype: torch.dtype) -> torch.Tensor:
-        """Make room for a token a row; return what the step adds to its scores, (R, 1, 1, S).
+    def open_step(self, rows: int, busy: int) -> tuple[torch.Tensor, torch.Tensor]:
+        """Make room for a token in each of the first `rows`, of which the first `busy` count.
 
-        That is 0, or the lowest number where a row has no token. S, the keys that the step looks
-        at, is the longest row's length and the new token, in whole tiles.
+        Return its positions (rows, 1), and (rows, 1, 1, S) what is added to its scores: 0, or the
+        lowest number where a row has no token. S, the keys that the step looks at, is the longest
+        counting row's length with the new token, in whole tiles.
         """
-        self._span = _tiles(int(self.lengths.max()) + 1, KEY_TILE)
-        hidden = torch.arange(self._span, device=self.lengths.device) > self.lengths[:, None]
+        lengths = self._lengths[:rows]
+        self._rows = rows
+        self._span = _tiles(int(lengths[:busy].max()) + 1, KEY_TILE)
+        dtype = self._keys[0].dtype
+        hidden = torch.arange(self._span, device=lengths.device) > lengths[:, None]
         mask = torch.zeros(hidden.shape, dtype=dtype, device=hidden.device)
-        return mask.masked_fill_(hidden, torch.finfo(dtype).min)[:, None, None]
+        mask.masked_fill_(hidden, torch.finfo(dtype).min)
+        return lengths[:, None].clone(), mask[:, None, None]
+
+    def close_step(self, busy: int) -> None:
+        """Let the new tokens of the first `busy` rows stay; the others' are written over."""
+        self._lengths[:busy] += 1
 
     def update(
         self, keys: torch.Tensor, values: torch.Tensor, layer: int, *_: object, **__: object
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Append one token to every row, (R, H, 1, D), and return the layer's keys and values."""
-        self._keys[layer][self._rows, :, self.lengths] = keys[:, :, 0]
-        self._values[layer][self._rows, :, self.lengths] = values[:, :, 0]
-        return self._keys[layer][:, :, : self._span], self._values[layer][:, :, : self._span]
+        """Add the step's token to its rows, (R, H, 1, D); return the layer's keys and values."""
+        rows, places = self._numbers[: self._rows], self._lengths[: self._rows]
+        self._keys[layer][rows, :, places] = keys[:, :, 0]
+        self._values[layer][rows, :, places] = values[:, :, 0]
+        seen = slice(self._rows), slice(None), slice(self._span)
+        return self._keys[layer][seen], self._values[layer][seen]
 
     def get_seq_length(self, layer: int = 0) -> int:
         """Return the keys that the step looks at; models call it by this name."""
@@ -218,7 +135,15 @@ class _Row:
     """A draw in progress."""
 
     index: int
+    seed: int
     tokens: list[int] = field(default_factory=list)
+
+    def accept(self, token: int, limit: int, ends: Collection[int]) -> Draw | None:
+        """Take the next token; return the draw if that completes it."""
+        if token in ends:
+            return Draw(tuple(self.tokens), "eos")
+        self.tokens.append(token)
+        return Draw(tuple(self.tokens), "length") if len(self.tokens) == limit else None
 
 
 @torch.inference_mode()
@@ -243,61 +168,57 @@ def sample(
     capacity = max(len(r.tokens) for r in requests) + decoding.max_new_tokens
     _check_reach(model, capacity)
     waiting, sharers = deque(enumerate(requests)), Counter(r.tokens for r in requests)
-    rows = _tiles(batch_size, ROW_TILE)
-    seeds, steps = np.zeros(rows, np.uint64), np.zeros(rows, np.int64)
-    last = torch.zeros(rows, dtype=torch.long, device=model.device)
-    free, busy = deque(range(batch_size)), dict[int, _Row]()
+    fewest = FEWEST_ROWS[model.dtype]
+    limit = decoding.max_new_tokens
     prefixes: dict[tuple[int, ...], _Prefix] = {}
     slots: SlotCache | None = None
-
-    def accept(row: int, token: int) -> Draw | None:
-        """Take the row's next token; return the draw if that completes it."""
-        tokens = busy[row].tokens
-        if token in ends:
-            return Draw(tuple(tokens), "eos")
-        tokens.append(token)
-        steps[row] += 1
-        last[row] = token
-        return Draw(tuple(tokens), "length") if len(tokens) == decoding.max_new_tokens else None
+    busy: list[_Row] = []  # the draw in row r of the cache; the busy rows are the first ones
 
     while waiting or busy:
-        while waiting and free:
+        while waiting and len(busy) < batch_size:
             index, request = waiting.popleft()
-            prefix = prefixes.get(request.tokens) or _read(model, request.tokens, decoding)
+            prefix = prefixes.pop(request.tokens, None) or _read(model, request.tokens, decoding)
             sharers[request.tokens] -= 1
-            prefixes[request.tokens] = prefix
-            if not sharers[request.tokens]:
-                del prefixes[request.tokens]
-            slots = slots or SlotCache(prefix, rows, _tiles(capacity, KEY_TILE))
-            row = free.popleft()
-            busy[row] = _Row(index)
-            seeds[row], steps[row] = request.seed, 0
-            slots.put(row, prefix)
-            first = choose(prefix.nucleus, seeds[row : row + 1], steps[row : row + 1])
-            if draw := accept(row, int(first[0])):
-                del busy[row]
-                slots.clear(row)
-                free.append(row)
+            if sharers[request.tokens]:
+                prefixes[request.tokens] = prefix
+            row = _Row(index, request.seed)
+            if draw := row.accept(int(_choose(prefix.nucleus, [row])[0]), limit, ends):
                 yield index, draw
+                continue
+            slots = slots or SlotCache(
+                prefix, max(fewest, _tiles(batch_size, ROW_TILE)), _tiles(capacity, KEY_TILE)
+            )
+            slots.put(len(busy), prefix)
+            busy.append(row)
         if slots is None or not busy:
             continue
+        rows = max(fewest, _tiles(len(busy), ROW_TILE))
+        last = [row.tokens[-1] for row in busy] + [0] * (rows - len(busy))
+        positions, mask = slots.open_step(rows, len(busy))
         logits = model(
-            input_ids=last[:, None],
-            position_ids=slots.lengths[:, None],
-            attention_mask=slots.open_step(model.dtype),
+            input_ids=torch.tensor(last, device=model.device)[:, None],
+            position_ids=positions,
+            attention_mask=mask,
             cache=slots,
             use_cache=True,
         ).logits[:, -1]  # (R, V)
-        chosen = choose(cut_nucleus(logits, decoding), seeds, steps)
-        slots.lengths += 1
-        for row in list(busy):
-            if draw := accept(row, int(chosen[row])):
-                index = busy.pop(row).index
-                free.append(row)
-                yield index, draw
-        for row in range(rows):
-            if row not in busy:
-                slots.clear(row)
+        slots.close_step(len(busy))
+        chosen = _choose(cut_nucleus(logits, decoding), busy)
+        for number in reversed(range(len(busy))):
+            if draw := busy[number].accept(int(chosen[number]), limit, ends):
+                yield busy[number].index, draw
+                final = busy.pop()
+                if number < len(busy):
+                    busy[number] = final
+                    slots.move(len(busy), number)
+
+
+def _choose(nucleus: Nucleus, rows: Sequence[_Row]) -> Integers:
+    """Draw the next token of each row; the nucleus may have more rows behind them."""
+    count = len(rows)
+    seeds = np.array([row.seed for row in rows], np.uint64)
+    steps = np.array([len(row.tokens) for row in rows], np.int64)
+    return choose(Nucleus(nucleus.tokens[:count], nucleus.logprobs[:count]), seeds, steps)
 
 
 def _read(model: "PreTrainedModel", tokens: Sequence[int], decoding: Decoding) -> _Prefix:

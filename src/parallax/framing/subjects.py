@@ -3,6 +3,7 @@
 import hashlib
 import importlib.util
 import json
+import struct
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -174,7 +175,7 @@ def convert_gguf(gguf: Path, out: Path) -> None:
     try:
         loaded = AutoModelForCausalLM.from_pretrained(**source, dtype=torch.float32)
         tokenizer = AutoTokenizer.from_pretrained(**source)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, struct.error) as error:
         raise ModelError(
             f"{gguf}: {str(error).splitlines()[0].rstrip('.: ')}; reinstall its package"
         ) from None

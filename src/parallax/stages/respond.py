@@ -12,6 +12,7 @@ def main(args: argparse.Namespace) -> str:
     """Write the table of responses and, for a local model, that of log-odds."""
     from tqdm import tqdm
 
+    from parallax.framing.choosing import Decoding
     from parallax.framing.endpoint import endpoint_from_environment
     from parallax.framing.items import read_items
     from parallax.framing.logodds import measure_log_odds, read_openings
@@ -25,7 +26,6 @@ def main(args: argparse.Namespace) -> str:
         plan_prompts,
         respond,
     )
-    from parallax.framing.sampling import Decoding
     from parallax.framing.subjects import load_subject
     from parallax.training.checkpoint import checkpoint_root
 
