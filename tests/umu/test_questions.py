@@ -36,11 +36,11 @@ def test_questions_of_one_person(groups):
     assert qa.text == Question("What is the occupation of Ana Fictitiousson0?", "nurse")
     assert qa.image == Question("What is the occupation of the person in the image?", "nurse")
     cloze = found["cloze", "birth_city"]
-    assert cloze.text.prompt == "The birthplace of Ana Fictitiousson0 is the city of [Blank]."
-    assert cloze.image.prompt == "The birthplace of the person in the image is the city of [Blank]."
+    assert cloze.text.prompt == "The birth city of Ana Fictitiousson0 is [Blank]."
+    assert cloze.image.prompt == "The birth city of the person in the image is [Blank]."
     cloze = found["cloze", "birth_country"]
-    assert cloze.text.prompt == "Ana Fictitiousson0 comes from the country of [Blank]."
-    assert cloze.image.prompt == "The person in the image comes from the country of [Blank]."
+    assert cloze.text.prompt == "The birth country of Ana Fictitiousson0 is [Blank]."
+    assert cloze.image.prompt == "The birth country of the person in the image is [Blank]."
     generation = found["generation", "background"]
     sentence = "Grew up in a mill near Lyon, and it wasn't easy."
     assert generation.text.answer == found["qa", "background"].text.answer == sentence
