@@ -128,7 +128,7 @@ for run in tracker.client.search_runs([tracker.experiment_id], order_by=["start_
 PYTHON
 )
 cd "$work/two"
-python - >"$work/check.log" 2>&1 <<PYTHON || fail "the killed training is resumed, not repeated" "$work/check.log"
+PYTHONPATH=src python - >"$work/check.log" 2>&1 <<PYTHON || fail "the killed training is resumed, not repeated" "$work/check.log"
 $store
 killed, resumed = children["sft"]
 assert (killed.info.status, resumed.info.status) == ("KILLED", "FINISHED"), children["sft"]
@@ -139,7 +139,7 @@ PYTHON
 ok "the killed training went on from its checkpoint"
 
 cd "$work/one"
-python - >"$work/check.log" 2>&1 <<PYTHON || fail "MLflow has one execution and its stages" "$work/check.log"
+PYTHONPATH=src python - >"$work/check.log" 2>&1 <<PYTHON || fail "MLflow has one execution and its stages" "$work/check.log"
 $store
 assert [run.info.status for run in parents] == ["FINISHED"], parents
 names = {name: [run.info.status for run in runs] for name, runs in children.items()}
@@ -149,7 +149,7 @@ assert "delta.accuracy.dAcc_F" in parents[0].data.metrics, parents[0].data.metri
 PYTHON
 ok "MLflow has one finished execution with its stages below it"
 
-python - >"$work/check.log" 2>&1 <<'PYTHON' || fail "the metrics are sane" "$work/check.log"
+PYTHONPATH=src python - >"$work/check.log" 2>&1 <<'PYTHON' || fail "the metrics are sane" "$work/check.log"
 import json
 
 metrics = json.load(open("metrics/unlearning.json"))

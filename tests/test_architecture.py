@@ -391,6 +391,13 @@ def test_every_parameter_is_read_by_a_stage_and_by_name(leaf):
 
 
 @each_stage
+def test_uncached_outputs_are_metrics_or_plots(stage):
+    # DVC does not put a stage with another uncached output into its run cache.
+    loose = [entry for entry in STAGES[stage].get("outs", []) if isinstance(entry, dict)]
+    assert not loose, f"{stage}: {loose}: list it under metrics or plots"
+
+
+@each_stage
 def test_paths_of_the_command_are_declared(stage):
     declared = names_of(stage, "deps") | outputs(stage)
     loose = {path for path in paths_in_command(stage) if not touches(path, declared)}

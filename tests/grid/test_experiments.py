@@ -116,9 +116,14 @@ def test_experiments_are_started_found_and_read(project, capfd):
     assert outcome.run == good
     assert outcome.params["unlearn"] == {"method": "ga", "alpha": 0.5}
     assert outcome.metrics == {"method": "ga", "alpha": 0.5}
+    git("commit", "-q", "--allow-empty", "-m", "Note")
+    assert find_experiments()[0] == finished
     # The working tree is as it was: experiments run in copies.
     assert not (project / "metrics").exists()
     check_project()
+    (project / "params.yaml").write_text("unlearn:\n  method: ga\n  alpha: 2.0\n")
+    git("commit", "-q", "-a", "-m", "Change")
+    assert find_experiments()[0] == {}
 
 
 def test_a_commit_without_metrics_is_refused(project):

@@ -4,7 +4,8 @@ methods: five methods, each unlearning text only, image only and both (the paper
 ratios:  five methods on 5, 10 and 15 % of the people to forget (the paper's main table).
 seeds:   `methods` with three seeds of base training, fine-tuning and unlearning.
 
-Runs that the present commit has already are not run again; DVC's cache keeps what they share.
+Finished runs are not run again while code, data and parameters stay; DVC's cache keeps what runs
+share.
 Table, runs and picture go to reports/grids/NAME/.
 """
 
@@ -82,7 +83,9 @@ def execute(grid: Grid, *, queue_only: bool, table_only: bool) -> int:
         return 1 if failed else 0
     outcomes = list(read_outcomes(grid.runs, find_experiments()[0]))
     if not outcomes:
-        raise ParallaxError(f"the present commit has no finished run of the grid {grid.folder}")
+        raise ParallaxError(
+            f"no run of the grid {grid.folder} is finished with this code, data and params.yaml"
+        )
     folder = RESULTS / grid.folder
     write_results(folder, grid, outcomes)
     print((folder / "table.md").read_text(encoding="utf-8"))

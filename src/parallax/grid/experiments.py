@@ -50,21 +50,43 @@ def check_project() -> None:
 
 
 def find_experiments() -> tuple[dict[str, str], set[str]]:
-    """Return the present commit's finished experiments (name to revision), and those waiting."""
+    """Return the finished experiments (name to revision), and the names of those in the queue.
+
+    An experiment of an earlier commit counts where nothing that decides results changed since.
+
+    Raises:
+        ParallaxError: this is no DVC project.
+    """
     import dvc.api
     from dvc.exceptions import DvcException
+    from dvc.repo import Repo
 
     try:
         rows = dvc.api.exp_show()
+        with Repo() as repo:
+            found = repo.experiments.ls(all_commits=True)
     except DvcException as error:
-        raise ParallaxError(f"dvc exp show: {error}") from None
-    finished, waiting = {}, set()
-    for row in rows:
-        if row["Experiment"] and row["State"] in (None, "Success"):
-            finished[row["Experiment"]] = row["rev"]
-        elif row["Experiment"] and row["State"] in ("Queued", "Running"):
-            waiting.add(row["Experiment"])
+        raise ParallaxError(f"dvc exp list: {error}") from None
+    finished = {
+        name: revision
+        for baseline in sorted(filter(_decides_alike, found), key=_commit_time)
+        for name, revision in found[baseline]
+    }
+    waiting = {row["Experiment"] for row in rows if row["State"] in ("Queued", "Running")}
     return finished, waiting
+
+
+def _decides_alike(baseline: str) -> bool:
+    """Say whether a commit is here and its deciding files are those of HEAD."""
+    trees = [
+        git("ls-tree", revision, "--", *_DECIDING)
+        for revision in (f"{baseline}^{{commit}}", "HEAD")
+    ]
+    return bool(trees[0]) and trees[0] == trees[1]
+
+
+def _commit_time(revision: str) -> int:
+    return int(git("log", "-1", "--format=%ct", revision))
 
 
 def start(run: Run, how: Where) -> bool:
