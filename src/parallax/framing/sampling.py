@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 Finish = Literal["eos", "length"]
 
 # Rows are filled up to whole tiles. Products of few rows take other kernels, which add up in
-# another order; from these heights on a row's result was the same, bit for bit, in all products of SmolLM2
-# at every height tried up to 128 (MKL in float32, oneDNN in bfloat16).
+# another order; from these heights on a row's result was the same, bit for bit, in all products
+# of SmolLM2 at every height tried up to 128 (MKL in float32, oneDNN in bfloat16).
 ROW_TILE = 16
 FEWEST_ROWS = {torch.float32: 16, torch.bfloat16: 48, torch.float16: 48}
 # Keys are padded to a multiple of this, so that a longer neighbour only adds zeros at the end.
