@@ -21,6 +21,8 @@ $(VENV)/installed: pyproject.toml constraints.txt
 run: $(VENV)/installed ## Make the environment and run the whole pipeline
 	dvc repro
 
+# The tests' models are so small that a second thread costs more than it brings.
+test: export OMP_NUM_THREADS := 1
 test: $(VENV)/installed ## Make the environment; lint, check types, run the tests
 	ruff check src tests
 	ruff format --check src tests
