@@ -108,7 +108,8 @@ def test_smollm2_answers(smollm2, spec):
     rendered = subject.render(render(question, 0, "no_frame", spec))
     assert rendered.endswith("<|im_end|>\n<|im_start|>assistant\n")
     requests = [Request(subject.encode(rendered), seed) for seed in range(2)]
-    draws = [draw for _, draw in sample(subject.model, requests, Decoding(0.1), subject.ends, 2)]
+    decoding = Decoding(temperature=0.1, max_new_tokens=10)
+    draws = [draw for _, draw in sample(subject.model, requests, decoding, subject.ends, 2)]
     assert any("Paris" in subject.decode(draw.tokens) for draw in draws)
 
 

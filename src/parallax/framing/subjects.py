@@ -182,10 +182,11 @@ def convert_gguf(gguf: Path, out: Path) -> None:
     values = loaded.config.to_dict()
     for key in ("quantization_config", "_name_or_path"):
         values.pop(key, None)
-    model = AutoModelForCausalLM.from_config(
-        AutoConfig.for_model(values.pop("model_type"), **values), dtype=torch.float32
-    )
-    model.load_state_dict(loaded.state_dict())
+    with torch.device("meta"):  # no random weights first
+        model = AutoModelForCausalLM.from_config(
+            AutoConfig.for_model(values.pop("model_type"), **values), dtype=torch.float32
+        )
+    model.load_state_dict(loaded.state_dict(), assign=True)
     model.tie_weights()
     model.generation_config = loaded.generation_config
     with replace_folder(out) as part:
