@@ -91,6 +91,7 @@ while ! compgen -G "$work/two/.checkpoints/sft-*/state.pt" >/dev/null; do
     kill -0 $two 2>/dev/null || fail "the second copy reaches a checkpoint of sft" "$work/two.log"
     sleep 0.1
 done
+sleep 0.5 # a few steps and checkpoints more
 kill -9 "$(cat "$work/two/.checkpoints/locks/models-sft")"
 if wait $two; then fail "dvc repro fails when its stage is killed" "$work/two.log"; fi
 [ ! -e "$work/two/models/sft" ] || fail "a killed training leaves no model" "$work/two.log"
