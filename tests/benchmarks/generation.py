@@ -81,13 +81,12 @@ def main():
     ]
     decoding = Decoding(max_new_tokens=args.tokens)
     if args.flips:
-        runs = {
-            size: dict(sample(subject.model, requests, decoding, subject.ends, size))
-            for size in (1, 8, 64)
-        }
-        for size in (1, 8):
-            flips = sum(runs[size][n] != runs[64][n] for n in runs[64])
-            print(f"batch {size} against 64: {flips} of {len(requests)} cells differ")
+        runs = {}
+        for size in (64, 8, 1):
+            runs[size] = dict(sample(subject.model, requests, decoding, subject.ends, size))
+            if size != 64:
+                flips = sum(runs[size][n] != runs[64][n] for n in runs[64])
+                print(f"batch {size} against 64: {flips} of {len(requests)} differ", flush=True)
         return
     lengths = [len(request.tokens) for request in requests]
     print(f"{len(requests)} cells, prompts of {min(lengths)} to {max(lengths)} tokens")
