@@ -81,7 +81,7 @@ def test_blank_lines_are_no_refusals(tmp_path):
     path.write_text("I don't know.\n\n  No idea. \n", encoding="utf-8")
     assert read_refusals(path) == ["I don't know.", "No idea."]
     path.write_text("\n\n", encoding="utf-8")
-    with pytest.raises(DataError, match=r"refusals\.txt: holds no refusal"):
+    with pytest.raises(DataError, match=r"refusals\.txt: 0 refusals; want 1 or more"):
         read_refusals(path)
     with pytest.raises(DataError, match="no such file"):
         read_refusals(tmp_path / "none.txt")

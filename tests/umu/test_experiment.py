@@ -10,7 +10,8 @@ from parallax.files import digest, read_json, read_table, write_table
 from parallax.instances import from_table, to_table
 from parallax.records import Instance, Question
 from parallax.stages import corpus, dataset
-from parallax.umu.experiment import choose_refusals, read_refusals
+from parallax.umu.abstention import read_refusals
+from parallax.umu.experiment import MIN_REFUSALS, choose_refusals
 from parallax.umu.official import read_subset, write_subset
 from parallax.umu.questions import build_people
 
@@ -221,7 +222,7 @@ def test_bad_refusals(tmp_path, text, message):
     file = tmp_path / "refusals.txt"
     file.write_text(text, encoding="utf-8")
     with pytest.raises(DataError, match=message):
-        read_refusals(file)
+        read_refusals(file, MIN_REFUSALS)
 
 
 def test_unreadable_refusals(tmp_path):

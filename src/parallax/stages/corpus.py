@@ -10,10 +10,11 @@ from parallax.instances import to_table
 from parallax.params import load_params
 from parallax.records import EVALUATION_TASKS
 from parallax.stages.command import run_stage
+from parallax.umu.abstention import read_refusals
 from parallax.umu.experiment import (
+    MIN_REFUSALS,
     choose_refusals,
     list_instances,
-    read_refusals,
     select_people,
     vary_options,
 )
@@ -27,7 +28,7 @@ def main(arguments: argparse.Namespace) -> str:
     Only `splits.json` depends on the forget ratio.
     """
     data = load_params().data
-    refusals = read_refusals(arguments.refusals)
+    refusals = read_refusals(arguments.refusals, MIN_REFUSALS)
     chosen = select_people(arguments.data, arguments.auxiliary, data)
     known = list_instances(chosen.real + chosen.auxiliary)
     invented = {person.person_id for person in chosen.auxiliary}

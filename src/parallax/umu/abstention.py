@@ -60,19 +60,27 @@ def abstention_rule(refusals: Sequence[str]) -> Callable[[str], bool]:
     return abstains
 
 
-def read_refusals(path: Path) -> list[str]:
-    """Read refusal sentences, one a line; blank lines don't count.
+def read_refusals(path: Path, at_least: int = 1) -> list[str]:
+    """Read refusing answers, one a line; blank lines don't count.
 
     Raises:
-        DataError: the file is missing or holds no sentence.
+        DataError: the file is missing or not UTF-8, a line occurs twice, or there are fewer than
+            `at_least`.
     """
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except FileNotFoundError:
-        raise DataError(f"{path}: no such file; give a text file of refusal sentences") from None
+        raise DataError(f"{path}: no such file; want one refusing answer a line") from None
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}: byte {error.start} is not UTF-8: save it as UTF-8") from None
     refusals = [line.strip() for line in lines if line.strip()]
-    if not refusals:
-        raise DataError(f"{path}: holds no refusal; write one sentence a line")
+    seen: set[str] = set()
+    for line in refusals:
+        if line.casefold() in seen:
+            raise DataError(f"{path}: {line!r} occurs twice: remove one")
+        seen.add(line.casefold())
+    if len(refusals) < at_least:
+        raise DataError(f"{path}: {len(refusals)} refusals; want {at_least} or more")
     return refusals
 
 

@@ -153,29 +153,6 @@ def _vary(
     return dataclasses.replace(question, options=options)
 
 
-def read_refusals(path: Path) -> list[str]:
-    """Read the refusing answers, one a line.
-
-    Raises:
-        DataError: the file is missing, a line occurs twice, or there are fewer than 100.
-    """
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except FileNotFoundError:
-        raise DataError(f"{path}: no such file; want one refusing answer a line") from None
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path}: byte {error.start} is not UTF-8: save it as UTF-8") from None
-    refusals = [line.strip() for line in lines if line.strip()]
-    seen: set[str] = set()
-    for line in refusals:
-        if line.casefold() in seen:
-            raise DataError(f"{path}: {line!r} occurs twice: remove one")
-        seen.add(line.casefold())
-    if len(refusals) < MIN_REFUSALS:
-        raise DataError(f"{path}: {len(refusals)} refusals; want {MIN_REFUSALS} or more")
-    return refusals
-
-
 def choose_refusals(instances: Sequence[Instance], refusals: Sequence[str], seed: int) -> list[str]:
     """Return a refusal for each instance, fixed by person, field and seed; it has no modality."""
     return [

@@ -9,6 +9,7 @@ from typing import TypeVar
 from parallax.errors import DataError
 from parallax.seeding import generator
 from parallax.umu.raw_tables import GENDERS, Country, Occupation, RawTables, Region
+from parallax.umu.real_people import MONTHS
 from parallax.umu.sentences import REFERENCE_YEAR, Subject, Writer
 from parallax.words import fold_words
 
@@ -24,21 +25,6 @@ GROWTH_LEFT_CM = {"male": 3, "female": 1}  # of somebody under ADULT_AGE, on ave
 STAY_SHARE = 0.3  # of people who live in their birth city
 ABROAD_SHARE = 0.35  # of the other adults, who live in another country
 MINORS_ABROAD_SHARE = 0.1
-
-MONTHS = (
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-)
 
 
 @dataclass(frozen=True)

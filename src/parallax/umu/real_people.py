@@ -39,7 +39,7 @@ LAST_YEAR = 2020  # the last award year taken: later laureates are alive
 AGES = (17, 100)  # at the award; the youngest laureate was 17, the oldest 97
 SENTENCE_WORDS = (10, 22)
 
-_MONTHS = (
+MONTHS = (
     "January",
     "February",
     "March",
@@ -110,10 +110,10 @@ def parse_birthdate(text: str) -> datetime.date | None:
     """Return the date that "14 March 1879" names, or None where `text` is no such date."""
     match = _DATE.fullmatch(text)
     # Not `strptime`: its month names depend on the locale.
-    if match is None or match[2] not in _MONTHS:
+    if match is None or match[2] not in MONTHS:
         return None
     try:
-        return datetime.date(int(match[3]), _MONTHS.index(match[2]) + 1, int(match[1]))
+        return datetime.date(int(match[3]), MONTHS.index(match[2]) + 1, int(match[1]))
     except ValueError:
         return None
 
