@@ -111,6 +111,44 @@ OUTSIDE = {
     "evaluate__max_new_tokens": (0,),
     "scoring__matcher": ("fuzzy",),
     "scoring__first_sentence": ("perhaps", 3),
+    "framing__items": ("", None),
+    "framing__item_set": ("half", None),
+    "framing__clause_set": ("long",),
+    "framing__wordings": ((), None),
+    "framing__arms": (("E",), ()),
+    "framing__draws": (0, 1.5),
+    "framing__seed": (-1, 2**32),
+    "sampling__temperature": (0, -1, float("inf")),
+    "sampling__top_p": (0, 1.1),
+    "sampling__max_new_tokens": (0,),
+    "sampling__batch_size": (0,),
+    "subjects": ((), None),
+    "subject_pairs": (None,),
+    "audit__least_sensitivity": (-0.1, 1.1),
+    "audit__least_specificity": (-0.1, 1.1),
+    "contamination__corpus": (3,),
+    "contamination__ngram": (0,),
+    "contamination__least_likely": (0, 1.1),
+    "judging__primary": ("lexicl", None),
+    "judging__others": (None,),
+    "judging__members": (None,),
+    **{
+        f"judging__{judge}__{key}": values
+        for judge in ("rubric", "guard")
+        for key, values in {
+            "name_or_path": ("", None),
+            "revision": (3,),
+            "dtype": ("float64",),
+            "batch_size": (0,),
+        }.items()
+    },
+    "judging__endpoint": ("",),
+    "judging__least_kappa": (-0.1, 1.1),
+    "judging__allow_self": ("perhaps", 3),
+    "analysis__alpha": (0, 1),
+    "analysis__smallest_effect": (0, 1.1),
+    "analysis__direction": ("up", None),
+    "analysis__seed": (-1, 2**32),
 }
 
 
@@ -230,6 +268,42 @@ def test_shares_that_do_not_sum_to_one_are_refused():
     message = refusal(changed(base__shares__qa=0.5, base__shares__generation=0.5))
     assert "base.shares: the shares sum to" in message
     assert "make them sum to 1" in message
+
+
+SUBJECT = SHIPPED["subjects"][0]
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"framing__wordings": ["l01", "l01"]}, "wordings: 'l01' is named twice"),
+        ({"framing__arms": ["E", "D", "N", "E"]}, "arms: 'E' is named twice"),
+        ({"framing__arms": ["E", "N", "no_frame"]}, "arms: D is missing"),
+        ({"subjects": [SUBJECT, SUBJECT]}, "subjects: two are named 'smollm2': rename one"),
+        ({"subjects": [SUBJECT | {"name": "a/b"}]}, "subjects.0.name = 'a/b'"),
+        ({"subjects": [SUBJECT | {"backend": "endpoint"}]}, "revision is null: name the weights"),
+        ({"subject_pairs": [{"base": "smollm2", "instruct": "x"}]}, "instruct 'x' is no subject"),
+        ({"subject_pairs": [{"small": "smollm2", "instruct": "x"}]}, "subject_pairs.0"),
+    ],
+)
+def test_subjects_and_arms_that_do_not_fit_are_refused(values, said):
+    assert said in refusal(changed(**values))
+
+
+def test_pairs_of_both_kinds_are_accepted():
+    subjects = [SUBJECT, SUBJECT | {"name": "other"}]
+    names = ("smollm2", "other")
+    pairs = [
+        dict(zip(roles, names, strict=True)) for roles in (("base", "instruct"), ("small", "large"))
+    ]
+    params = parse_params(changed(subjects=subjects, subject_pairs=pairs))
+    assert [pair.model_dump() for pair in params.subject_pairs] == pairs
+
+
+def test_judges_are_named_once():
+    others = ["lexical", "prototype", "lexical"]
+    params = parse_params(changed(judging__primary="prototype", judging__others=others))
+    assert params.judging.names == ("prototype", "lexical")
 
 
 def test_every_fault_is_told_at_once():

@@ -16,6 +16,12 @@ Seed = Annotated[int, Field(ge=0, lt=2**32)]
 Schedule = Literal["constant", "linear", "cosine"]
 Method = Literal["ga", "gd", "kl", "po", "npo"]
 Matcher = Literal["rapidfuzz", "difflib", "exact", "likelihood"]
+Dtype = Literal["float32", "bfloat16", "float16"]
+Name = Annotated[str, Field(min_length=1)]
+ClauseSet = Literal["main", "length_matched"]
+Arm = Literal["E", "D", "N", "content_free", "no_frame"]
+Rendering = Literal["chat", "raw"]
+JudgeName = Literal["lexical", "prototype", "rubric", "guard", "endpoint", "ensemble"]
 
 FICTITIOUS = 500
 REAL = 153
@@ -54,9 +60,9 @@ class Data(_Section):
 class Model(_Section):
     """Where the weights come from."""
 
-    name_or_path: Annotated[str, Field(min_length=1)]
+    name_or_path: Name
     revision: str | None
-    dtype: Literal["float32", "bfloat16", "float16"]
+    dtype: Dtype
 
 
 class Embedded(_Section):
@@ -204,6 +210,121 @@ class Scoring(_Section):
     first_sentence: bool
 
 
+class Framing(_Section):
+    """Which requests are put, in which frames, and how often."""
+
+    items: Name
+    item_set: Literal["pilot", "all"]
+    clause_set: ClauseSet
+    wordings: Annotated[tuple[Name, ...], Field(min_length=1)]
+    arms: Annotated[tuple[Arm, ...], Field(min_length=2)]
+    draws: Count
+    seed: Seed
+
+    @model_validator(mode="after")
+    def _name_once(self) -> Self:
+        for key, names in (("wordings", self.wordings), ("arms", self.arms)):
+            if double := next((name for name in names if names.count(name) > 1), None):
+                raise ValueError(f"{key}: {double!r} is named twice: name each once")
+        if missing := [frame for frame in ("E", "D", "N") if frame not in self.arms]:
+            raise ValueError(f"arms: {missing[0]} is missing: a comparison needs E, D and N")
+        return self
+
+
+class Sampling(_Section):
+    """How a response is drawn."""
+
+    temperature: Positive
+    top_p: Annotated[float, Field(gt=0, le=1)]
+    max_new_tokens: Count
+    batch_size: Count
+
+
+class Subject(_Section):
+    """A model under test."""
+
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+    backend: Literal["transformers", "endpoint"]
+    name_or_path: Name
+    revision: str | None
+    rendering: Rendering
+    dtype: Dtype
+
+    @model_validator(mode="after")
+    def _pin(self) -> Self:
+        if self.backend == "endpoint" and self.revision is None:
+            raise ValueError(
+                f"subject {self.name!r}: revision is null: name the weights behind the endpoint,"
+                " which doesn't tell them"
+            )
+        return self
+
+
+class TunedPair(_Section):
+    """A base model and the model that was tuned from it."""
+
+    base: Name
+    instruct: Name
+
+
+class SizePair(_Section):
+    """Two sizes of a model family."""
+
+    small: Name
+    large: Name
+
+
+class Audit(_Section):
+    """What the semantic audit must reach on labelled pairs before its word counts."""
+
+    least_sensitivity: Fraction
+    least_specificity: Fraction
+
+
+class Contamination(_Section):
+    """How familiar a model is with a body."""
+
+    corpus: str | None
+    ngram: Count
+    least_likely: Annotated[float, Field(gt=0, le=1)]
+
+
+class JudgeModel(_Section):
+    """A language model that judges: a local folder or a hub name."""
+
+    name_or_path: Name
+    revision: str | None
+    dtype: Dtype
+    batch_size: Count
+
+
+class Judging(_Section):
+    """Which judges there are, which one is primary, and what it must reach."""
+
+    primary: JudgeName
+    others: tuple[JudgeName, ...]
+    members: tuple[JudgeName, ...]
+    rubric: JudgeModel
+    guard: JudgeModel
+    endpoint: Name
+    least_kappa: Fraction
+    allow_self: bool
+
+    @property
+    def names(self) -> tuple[JudgeName, ...]:
+        """The primary judge and the others, each once."""
+        return tuple(dict.fromkeys((self.primary, *self.others)))
+
+
+class Analysis(_Section):
+    """From verdicts to claims."""
+
+    alpha: Annotated[float, Field(gt=0, lt=1)]
+    smallest_effect: Annotated[float, Field(gt=0, le=1)]
+    direction: Literal["eval-cautious", "deployment-cautious", "none"]
+    seed: Seed
+
+
 class Params(_Section):
     """All of params.yaml."""
 
@@ -215,6 +336,28 @@ class Params(_Section):
     unlearn: Unlearn
     evaluate: Evaluate
     scoring: Scoring
+    framing: Framing
+    sampling: Sampling
+    subjects: Annotated[tuple[Subject, ...], Field(min_length=1)]
+    subject_pairs: tuple[TunedPair | SizePair, ...]
+    audit: Audit
+    contamination: Contamination
+    judging: Judging
+    analysis: Analysis
+
+    @model_validator(mode="after")
+    def _name_subjects(self) -> Self:
+        names = [subject.name for subject in self.subjects]
+        if double := next((name for name in names if names.count(name) > 1), None):
+            raise ValueError(f"subjects: two are named {double!r}: rename one")
+        for pair in self.subject_pairs:
+            for role, name in pair.model_dump().items():
+                if name not in names:
+                    raise ValueError(
+                        f"subject_pairs: {role} {name!r} is no subject: name one of"
+                        f" {', '.join(names)}"
+                    )
+        return self
 
 
 def load_params(path: Path = Path("params.yaml")) -> Params:

@@ -16,12 +16,11 @@ from parallax.errors import ModelError
 from parallax.framing.choosing import Decoding
 from parallax.framing.endpoint import Endpoint, endpoint_from_environment
 from parallax.framing.items import Item
-from parallax.framing.prompts import ARMS
+from parallax.framing.prompts import ARMS, plan_prompts
 from parallax.framing.respond import (
     DrawStore,
     EndpointResponder,
     plan_cells,
-    plan_prompts,
     respond,
 )
 

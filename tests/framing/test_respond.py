@@ -10,7 +10,7 @@ from parallax.errors import DataError
 from parallax.files import digest, write_table
 from parallax.framing.choosing import Decoding
 from parallax.framing.items import read_items
-from parallax.framing.prompts import ARMS, FRAMES, read_frames
+from parallax.framing.prompts import ARMS, FRAMES, plan_prompts, read_frames
 from parallax.framing.respond import (
     COLUMNS,
     DrawStore,
@@ -21,7 +21,6 @@ from parallax.framing.respond import (
     cell_seed,
     interleave,
     plan_cells,
-    plan_prompts,
     respond,
 )
 

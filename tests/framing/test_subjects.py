@@ -9,7 +9,8 @@ from parallax.framing.choosing import Decoding
 from parallax.framing.items import Item
 from parallax.framing.prompts import render
 from parallax.framing.sampling import Request, sample
-from parallax.framing.subjects import convert_gguf, find_smollm2, load_subject
+from parallax.framing.smollm2 import convert_gguf, find_smollm2
+from parallax.framing.subjects import load_subject
 
 ITEM = Item("x", "f", "t", "benign", "comply", "Say hello.", "Greet me.")
 

@@ -28,6 +28,16 @@ if TYPE_CHECKING:
 
 KINDS = ("refusal", "compliance")
 FEWEST = 8
+COLUMNS = (
+    "subject",
+    "item",
+    "paraphrase",
+    "arm",
+    "wording",
+    "log_refusal",
+    "log_compliance",
+    "log_odds",
+)
 # After a raw prompt a response would begin in a new paragraph.
 RAW_BREAK = "\n\n"
 
@@ -106,7 +116,7 @@ def measure_log_odds(
             }
         )
         progress(1)
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
 def opening_logprobs(

@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, get_args
@@ -11,12 +11,12 @@ import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from parallax.errors import DataError
-from parallax.framing.items import Item
+from parallax.framing.items import PARAPHRASES, Item
+from parallax.params import Arm, ClauseSet
 
 Frame = Literal["E", "D", "N"]
 ClauseArm = Literal["E", "D", "N", "content_free"]
-Arm = Literal["E", "D", "N", "content_free", "no_frame"]
-ClauseSet = Literal["main", "length_matched"]
+ItemSet = Literal["pilot", "all"]
 Span = tuple[int, int]
 
 FRAMES: tuple[Frame, ...] = get_args(Frame)
@@ -162,6 +162,28 @@ def _fill(spec: FrameSpec, clause: str, body: str) -> tuple[str, Span]:
     return before + clause + after, (len(before), len(before) + len(clause))
 
 
+def plan_prompts(
+    items: Iterable[Item], specs: Sequence[FrameSpec], arms: Sequence[Arm] = FRAMES
+) -> tuple[Prompt, ...]:
+    """Render every item's two versions in every wording and arm; the frameless arm has no wordings.
+
+    Raises:
+        DataError: an item has no paraphrase, or an arm is unknown or named twice.
+    """
+    if unknown := set(arms) - set(ARMS):
+        raise DataError(f"arm {sorted(unknown)[0]!r}: want one of {', '.join(ARMS)}")
+    if len(set(arms)) < len(arms):
+        raise DataError(f"arms {', '.join(arms)}: one is named twice; name each once")
+    return tuple(
+        render(item, paraphrase, arm, spec)
+        for item in items
+        for paraphrase in PARAPHRASES
+        for number, spec in enumerate(specs)
+        for arm in arms
+        if arm != "no_frame" or number == 0
+    )
+
+
 def mask(text: str, span: Span) -> str:
     """Return `text` with the clause at `span` replaced by a fixed mark.
 
@@ -224,6 +246,36 @@ def read_frames(path: Path, clause_set: ClauseSet) -> tuple[FrameSpec, ...]:
         )
         for wording in file.clauses[clause_set]
     )
+
+
+def choose_items(items: Sequence[Item], item_set: ItemSet) -> tuple[Item, ...]:
+    """Return the items marked for the pilot, or all.
+
+    Raises:
+        DataError: the pilot is wanted and no item is marked for it.
+    """
+    chosen = tuple(item for item in items if item.pilot or item_set == "all")
+    if not chosen:
+        raise DataError(
+            f"framing.item_set is 'pilot', but none of {len(items)} items is marked `pilot`: mark"
+            " some, or set it to 'all'"
+        )
+    return chosen
+
+
+def choose_wordings(specs: Sequence[FrameSpec], wordings: Sequence[str]) -> tuple[FrameSpec, ...]:
+    """Return the specifications with these names, in the order of the names.
+
+    Raises:
+        DataError: a name is unknown; the message lists those that there are.
+    """
+    known = {spec.name: spec for spec in specs}
+    if unknown := [name for name in wordings if name not in known]:
+        raise DataError(
+            f"framing.wordings: {unknown[0]!r} is no wording of the clause set; it has"
+            f" {', '.join(known)}"
+        )
+    return tuple(known[name] for name in wordings)
 
 
 def _explain(error: ValidationError) -> str:

@@ -17,13 +17,12 @@ from typing import TYPE_CHECKING, Protocol
 
 from tqdm import tqdm
 
-from parallax.errors import DataError
 from parallax.framing.choosing import Decoding
 from parallax.framing.endpoint import Endpoint
-from parallax.framing.items import PARAPHRASES, Item
-from parallax.framing.prompts import ARMS, FRAMES, Arm, FrameSpec, Prompt, render
+from parallax.framing.prompts import ARMS, Prompt
 from parallax.framing.sampling import Finish, Request, sample
-from parallax.framing.subjects import Rendering, Subject
+from parallax.framing.subjects import Subject
+from parallax.params import Rendering
 from parallax.seeding import derive_seed
 
 if TYPE_CHECKING:
@@ -193,28 +192,6 @@ class EndpointResponder:
 
 def _decoding_identity(decoding: Decoding) -> dict[str, str]:
     return {name: repr(value) for name, value in asdict(decoding).items()}
-
-
-def plan_prompts(
-    items: Iterable[Item], specs: Sequence[FrameSpec], arms: Sequence[Arm] = FRAMES
-) -> tuple[Prompt, ...]:
-    """Render every item's two versions in every wording and arm; the frameless arm has no wordings.
-
-    Raises:
-        DataError: an item has no paraphrase, or an arm is unknown or named twice.
-    """
-    if unknown := set(arms) - set(ARMS):
-        raise DataError(f"arm {sorted(unknown)[0]!r}: want one of {', '.join(ARMS)}")
-    if len(set(arms)) < len(arms):
-        raise DataError(f"arms {', '.join(arms)}: one is named twice; name each once")
-    return tuple(
-        render(item, paraphrase, arm, spec)
-        for item in items
-        for paraphrase in PARAPHRASES
-        for number, spec in enumerate(specs)
-        for arm in arms
-        if arm != "no_frame" or number == 0
-    )
 
 
 def plan_cells(prompts: Iterable[Prompt], draws: int, seed: int) -> tuple[Cell, ...]:

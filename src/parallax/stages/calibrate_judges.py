@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 
 from parallax.files import write_json
+from parallax.params import load_params
 from parallax.stages.command import hold, run_stage
 
 
@@ -20,17 +21,21 @@ def main(args: argparse.Namespace) -> str:
     from parallax.framing.items import read_calibration
     from parallax.framing.judges import JUDGES, Setup
     from parallax.framing.judges.calibration import card_values, measure_judge
-    from parallax.framing.judges.settings import read_settings
+    from parallax.tracking import flatten, input_digests, stage_run
 
-    settings = read_settings()
+    settings = load_params().judging
     rows = read_calibration(args.calibration)
     setup = Setup(settings, tuple(row for row in rows if row.split == "fit"))
-    with hold(args.cards):
+    used = {"judging": settings.model_dump()}
+    digests = input_digests([str(args.calibration)])
+    with hold(args.cards), stage_run("calibrate_judges", flatten(used), digests) as run:
         cards = {
             name: measure_judge(JUDGES[name](setup), rows, "test", settings.least_kappa)
             for name in settings.names
         }
         write_json(args.cards, {name: card_values(card) for name, card in cards.items()})
+        run.log_metrics({f"kappa/{name}": card.kappa.value for name, card in cards.items()})
+        run.log_file(args.cards)
     shown = ", ".join(f"{name} {card.kappa.value:.3f}" for name, card in cards.items())
     return f"calibrate_judges: kappa {shown} -> {args.cards}"
 

@@ -18,9 +18,11 @@ def run_stage(main: Callable[[argparse.Namespace], str], parser: argparse.Argume
     A `ParallaxError` is printed as one line without a traceback; any other exception is a defect
     and keeps its traceback.
     """
-    # Threads that wait by spinning make a training many times slower as soon as another program
-    # wants a core. Read when torch is imported, which no stage does before `main`.
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    # How long a thread spins before it sleeps. OpenMP's own choice makes a training many times
+    # slower as soon as another program wants a core; not to spin at all costs the second core's
+    # gain (tests/benchmarks/threads.py). Read when torch is imported: no stage does before `main`.
+    if "OMP_WAIT_POLICY" not in os.environ:
+        os.environ.setdefault("GOMP_SPINCOUNT", "1000")
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     try:
         summary = main(parser.parse_args())

@@ -3,9 +3,10 @@
 import argparse
 import dataclasses
 from pathlib import Path
-from typing import get_args
+from typing import Any
 
 from parallax.files import read_json, write_json, write_table
+from parallax.params import load_params
 from parallax.stages.command import hold, run_stage
 
 
@@ -38,11 +39,12 @@ def main(args: argparse.Namespace) -> str:
     from parallax.framing.judges.judge import require_independent
     from parallax.framing.judges.responses import read_responses, tabulate_verdicts
     from parallax.framing.judges.sensitivity import measure_sensitivity, sensitivity_values
-    from parallax.framing.judges.settings import read_settings
-    from parallax.framing.prompts import ClauseSet, read_frames
+    from parallax.framing.prompts import CLAUSE_SETS, read_frames
+    from parallax.tracking import flatten, input_digests, stage_run
 
-    settings = read_settings()
-    specs = {s.name: s for name in get_args(ClauseSet) for s in read_frames(args.frames, name)}
+    params = load_params()
+    settings = params.judging
+    specs = {s.name: s for name in CLAUSE_SETS for s in read_frames(args.frames, name)}
     responses = read_responses(args.responses, {i.id: i for i in read_items(args.items)})
     subjects = {
         name: [response for response in responses if response.subject == name]
@@ -50,37 +52,50 @@ def main(args: argparse.Namespace) -> str:
     }
     fit = tuple(row for row in read_calibration(args.calibration) if row.split == "fit")
     judges = [JUDGES[name](Setup(settings, fit)) for name in settings.names]
+    tested = {*subjects, *(subject.name_or_path for subject in params.subjects)}
     for judge in judges:
-        require_independent(judge, subjects, allow_self=settings.allow_self)
+        require_independent(judge, tested, allow_self=settings.allow_self)
     require_passed(read_json(args.cards), judges[0], str(args.cards))
-    with hold(args.verdicts):
+    used = {
+        "judging": settings.model_dump(),
+        "analysis": {"smallest_effect": params.analysis.smallest_effect},
+    }
+    digests = input_digests(map(str, [*args.responses, args.calibration, args.cards]))
+    with hold(args.verdicts), stage_run("judge", flatten(used), digests) as run:
         verdicts = pd.concat(
             [tabulate_verdicts(judge, responses) for judge in judges], ignore_index=True
         )
-        controls = {
-            (judge.name, name): measure_sensitivity(judge, rows, specs, settings.smallest_effect)
-            for judge in judges
-            for name, rows in subjects.items()
-        }
-        report = {
+        report: dict[str, dict[str, dict[str, Any]]] = {
             name: {
                 "echo": {
                     arm: dataclasses.asdict(rates)
                     for arm, rates in measure_echo(rows, specs).items()
                 },
                 "judges": {
-                    judge.name: sensitivity_values(controls[judge.name, name]) for judge in judges
+                    judge.name: sensitivity_values(
+                        measure_sensitivity(judge, rows, specs, params.analysis.smallest_effect)
+                    )
+                    for judge in judges
                 },
             }
             for name, rows in subjects.items()
         }
         write_table(args.verdicts, verdicts)
         write_json(args.sensitivity, report)
+        run.log_metrics(
+            {
+                f"largest_bias/{subject}/{judge}": values["gate"]["largest_bias"]
+                for subject, found in report.items()
+                for judge, values in found["judges"].items()
+            }
+        )
+        run.log_file(args.verdicts)
+        run.log_file(args.sensitivity)
     unscored = int((verdicts["category"] == "").sum())
-    failed = sum(not control.passed for control in controls.values())
+    gates = [v["gate"]["passed"] for found in report.values() for v in found["judges"].values()]
     return (
         f"judge: {len(verdicts)} verdicts by {', '.join(settings.names)}, {unscored} unscored;"
-        f" {failed} of {len(controls)} frame-sensitivity gates failed -> {args.verdicts}"
+        f" {gates.count(False)} of {len(gates)} frame-sensitivity gates failed -> {args.verdicts}"
     )
 
 

@@ -1,89 +1,128 @@
-"""Put every framed prompt to one subject, several draws each, and keep every response."""
+"""Put every framed prompt to every subject, several draws each, and keep every response."""
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from parallax.errors import DataError, ParamsError
-from parallax.files import write_table
+from parallax.errors import DataError
+from parallax.files import read_json, write_table
+from parallax.params import Sampling, Subject, load_params
 from parallax.stages.command import hold, run_stage
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from parallax.framing.logodds import Openings
+    from parallax.framing.prompts import Prompt
+    from parallax.framing.respond import Cell
 
 
 def main(args: argparse.Namespace) -> str:
-    """Write the table of responses and, for a local model, that of log-odds."""
+    """Write the table of responses and, for local models, that of log-odds.
+
+    A draw that was made before is taken from the store (`DrawStore`), so that a killed or changed
+    run draws only what is new.
+
+    Raises:
+        DataError: the prompts did not pass their checks, or a file is not usable.
+        ModelError: a model cannot be loaded, or an endpoint fails.
+    """
+    params = load_params()
+    if not read_json(args.checks)["success"]:
+        raise DataError(f"{args.checks}: the prompts did not pass; no model is asked")
+    import pandas as pd
+
+    from parallax.framing.logodds import COLUMNS, read_openings
+    from parallax.framing.prompt_table import read_prompts
+    from parallax.framing.respond import plan_cells
+    from parallax.tracking import flatten, input_digests, stage_run
+
+    prompts = read_prompts(args.prompts)
+    openings = read_openings(args.openings)
+    cells = plan_cells(prompts, params.framing.draws, params.framing.seed)
+    used = {
+        "framing": {"draws": params.framing.draws, "seed": params.framing.seed},
+        "sampling": params.sampling.model_dump(),
+        "subjects": [subject.model_dump() for subject in params.subjects],
+    }
+    digests = input_digests([str(args.prompts), str(args.openings)])
+    with hold(args.out), stage_run("respond", flatten(used), digests) as run:
+        pairs = [
+            _ask(subject, params.sampling, prompts, cells, openings) for subject in params.subjects
+        ]
+        responses = pd.concat([table for table, _ in pairs], ignore_index=True)
+        log_odds = [table for _, table in pairs if table is not None]
+        none = pd.DataFrame(columns=list(COLUMNS))
+        write_table(args.log_odds, pd.concat(log_odds or [none], ignore_index=True))
+        write_table(args.out, responses)
+        run.log_metrics(_describe(responses))
+        run.log_file(args.out)
+    names = ", ".join(subject.name for subject in params.subjects)
+    return f"respond: {len(responses)} responses of {names} -> {args.out}"
+
+
+def _ask(
+    subject: Subject,
+    sampling: Sampling,
+    prompts: Sequence["Prompt"],
+    cells: Sequence["Cell"],
+    openings: "Openings",
+) -> tuple["pd.DataFrame", "pd.DataFrame | None"]:
+    """Return a subject's responses and, where its weights are at hand, its log-odds."""
     from tqdm import tqdm
 
     from parallax.framing.choosing import Decoding
     from parallax.framing.endpoint import endpoint_from_environment
-    from parallax.framing.items import read_items
-    from parallax.framing.logodds import measure_log_odds, read_openings
-    from parallax.framing.prompts import read_frames
-    from parallax.framing.respond import (
-        DrawStore,
-        EndpointResponder,
-        LocalResponder,
-        Responder,
-        plan_cells,
-        plan_prompts,
-        respond,
-    )
+    from parallax.framing.logodds import measure_log_odds
+    from parallax.framing.respond import DrawStore, EndpointResponder, LocalResponder, respond
     from parallax.framing.subjects import load_subject
     from parallax.training.checkpoint import checkpoint_root
 
-    if args.log_odds and args.endpoint:
-        raise ParamsError("log-odds need a model's weights; leave --log-odds out for an endpoint")
-    items = [item for item in read_items(args.items) if item.pilot or not args.pilot]
-    specs = [
-        spec for spec in read_frames(args.frames, args.clause_set) if spec.name in args.wording
-    ]
-    if len(specs) != len(set(args.wording)):
-        raise DataError(f"{args.frames}: set {args.clause_set!r} lacks one of {args.wording}")
-    prompts = plan_prompts(items, specs, args.arms)
-    cells = plan_cells(prompts, args.draws, args.seed)
-    decoding = Decoding(args.temperature, args.top_p, args.max_new_tokens)
-    with hold(args.out):
-        responder: Responder
-        if args.endpoint:
-            endpoint = endpoint_from_environment(args.endpoint)
-            responder = EndpointResponder(
-                args.subject, endpoint, args.revision, args.rendering, decoding, args.batch_size
-            )
-        else:
-            subject = load_subject(
-                args.subject, args.model, args.rendering, args.dtype, args.revision or None
-            )
-            responder = LocalResponder(subject, decoding, args.batch_size)
-        store = DrawStore(checkpoint_root() / "draws" / f"{args.subject}.jsonl")
-        table = respond(responder, cells, store)
-        if args.log_odds:
-            openings = read_openings(args.openings)
-            with tqdm(total=len(prompts), desc="log-odds", unit="prompt") as bar:
-                write_table(args.log_odds, measure_log_odds(subject, prompts, openings, bar.update))
-        write_table(args.out, table)
-    return f"respond: {len(table)} responses of {args.subject} -> {args.out}"
+    decoding = Decoding(sampling.temperature, sampling.top_p, sampling.max_new_tokens)
+    store = DrawStore(checkpoint_root() / "draws" / f"{subject.name}.jsonl")
+    if subject.backend == "endpoint":
+        responder = EndpointResponder(
+            subject.name,
+            endpoint_from_environment(subject.name_or_path),
+            str(subject.revision),
+            subject.rendering,
+            decoding,
+            sampling.batch_size,
+        )
+        return respond(responder, cells, store), None
+    model = load_subject(
+        subject.name, subject.name_or_path, subject.rendering, subject.dtype, subject.revision
+    )
+    table = respond(LocalResponder(model, decoding, sampling.batch_size), cells, store)
+    with tqdm(total=len(prompts), desc=f"log-odds {subject.name}", unit="prompt") as bar:
+        log_odds = measure_log_odds(model, prompts, openings, bar.update)
+    return table, log_odds
+
+
+def _describe(responses: "pd.DataFrame") -> dict[str, float]:
+    """Return the mean length (tokens) and the share cut off, per subject and arm."""
+    found = {}
+    for subject, of_subject in responses.groupby("subject"):
+        for arm, rows in of_subject.groupby("arm"):
+            found[f"new_tokens/{subject}/{arm}"] = float(rows["new_tokens"].mean())
+            found[f"cut_off/{subject}/{arm}"] = float((rows["finish"] == "length").mean())
+    return found
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Return the stage's command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    for name, text in (
+        ("prompts", "framed prompts, parquet"),
+        ("checks", "results of the prompt checks, JSON"),
+        ("openings", "with what responses begin, YAML"),
+        ("out", "table of responses to write"),
+        ("log-odds", "table of log-odds to write"),
+    ):
+        parser.add_argument(f"--{name}", type=Path, required=True, help=text)
+    return parser
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--items", type=Path, required=True)
-    parser.add_argument("--frames", type=Path, required=True)
-    parser.add_argument("--openings", type=Path)
-    parser.add_argument("--subject", required=True, help="the subject's name in tables")
-    source = parser.add_mutually_exclusive_group(required=True)
-    source.add_argument("--model", help="a local folder or a hub name")
-    source.add_argument("--endpoint", help="the model's name at OPENAI_BASE_URL")
-    parser.add_argument("--revision", default="")
-    parser.add_argument("--rendering", choices=("chat", "raw"), required=True)
-    parser.add_argument("--dtype", default="float32")
-    parser.add_argument("--pilot", action="store_true", help="the pilot's items alone")
-    parser.add_argument("--clause-set", default="length_matched")
-    parser.add_argument("--wording", nargs="+", default=["l01"])
-    parser.add_argument("--arms", nargs="+", default=["E", "D", "N"])
-    parser.add_argument("--draws", type=int, default=7)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--temperature", type=float, default=0.7)
-    parser.add_argument("--top-p", type=float, default=0.95)
-    parser.add_argument("--max-new-tokens", type=int, default=48)
-    parser.add_argument("--batch-size", type=int, default=64)
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--log-odds", type=Path)
-    run_stage(main, parser)
+    run_stage(main, build_parser())

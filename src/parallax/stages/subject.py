@@ -8,7 +8,7 @@ from parallax.stages.command import hold, run_stage
 
 def main(args: argparse.Namespace) -> str:
     """Write the model in float32 safetensors, with its tokenizer."""
-    from parallax.framing.subjects import convert_gguf, find_smollm2
+    from parallax.framing.smollm2 import convert_gguf, find_smollm2
 
     with hold(args.out):
         gguf = find_smollm2()

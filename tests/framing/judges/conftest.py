@@ -8,6 +8,7 @@ import pytest
 from parallax.framing.items import CATEGORIES, Item, read_calibration
 from parallax.framing.judges import Verdict
 from parallax.framing.prompts import Clauses, FrameSpec
+from parallax.params import Judging, load_params
 
 ROOT = Path(__file__).parents[3]
 CALIBRATION = ROOT / "data/raw/framing/judge_calibration.jsonl"
@@ -15,6 +16,13 @@ CHAT = (
     "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
+
+
+@pytest.fixture(scope="session")
+def settings():
+    """`settings(primary=..., ...)` gives the shipped section `judging`, changed."""
+    shipped = load_params(ROOT / "params.yaml").judging
+    return lambda **changes: Judging.model_validate(shipped.model_dump() | changes)
 
 
 @pytest.fixture(scope="session")

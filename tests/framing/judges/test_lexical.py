@@ -4,7 +4,6 @@ import pytest
 
 from parallax.framing.judges import JUDGES, Case, Setup
 from parallax.framing.judges.lexical import Lexical, judge_one, normalise
-from parallax.framing.judges.settings import JudgeSettings
 
 BODY = "Explain how a bicycle gear works."
 INSULT = "Mock our goalkeeper in one line."
@@ -165,8 +164,8 @@ def test_normalise():
     assert normalise(" \u201cHi\u201d  there\u00a0you\r\n\u2018x\u2019 ") == "\"Hi\" there you\n'x'"
 
 
-def test_a_batch_keeps_order_and_repeats_itself():
-    judge = JUDGES["lexical"](Setup(JudgeSettings(primary="lexical"), ()))
+def test_a_batch_keeps_order_and_repeats_itself(settings):
+    judge = JUDGES["lexical"](Setup(settings(), ()))
     cases = [Case(BODY, "I cannot help."), Case(BODY, ""), Case(BODY, "User: hi")]
     assert [v.category for v in judge.judge(cases)] == ["refusal", None, "template_completion"]
     assert str(judge.judge(cases)) == str(Lexical().judge(cases))

@@ -6,7 +6,6 @@ from parallax.framing.items import CATEGORIES
 from parallax.framing.judges import JUDGES, Case, Setup
 from parallax.framing.judges.endpoint import EndpointRubric, read_letter
 from parallax.framing.judges.ensemble import Ensemble, count_votes
-from parallax.framing.judges.settings import JudgeSettings
 
 R, H, T, X = CATEGORIES
 
@@ -43,7 +42,7 @@ def test_ensemble_asks_each_member(scripted):
     assert not Ensemble((first, scripted(None, name="c", deterministic=False))).deterministic
 
 
-def test_ensemble_refuses_unfit_members(scripted):
+def test_ensemble_refuses_unfit_members(scripted, settings):
     one = scripted(lambda case: R, name="a")
     with pytest.raises(ParamsError, match="at least 2"):
         Ensemble((one,))
@@ -52,9 +51,8 @@ def test_ensemble_refuses_unfit_members(scripted):
     guard = scripted(lambda case: H, name="guard", outcomes=(H, "not_harmful_compliance"))
     with pytest.raises(ParamsError, match="'guard': it cannot tell all four"):
         Ensemble((one, guard))
-    settings = JudgeSettings(primary="ensemble", members=("lexical", "ensemble"))
     with pytest.raises(ParamsError, match="no member of itself"):
-        JUDGES["ensemble"](Setup(settings, ()))
+        JUDGES["ensemble"](Setup(settings(members=("lexical", "ensemble")), ()))
 
 
 @pytest.mark.parametrize(
@@ -115,7 +113,7 @@ def test_endpoint_that_likes_a_letter_abstains():
     assert found.reason == "answers no letter: 'I do not know'"
 
 
-def test_endpoint_without_address_is_named(monkeypatch):
+def test_endpoint_without_address_is_named(monkeypatch, settings):
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     with pytest.raises(ModelError, match="OPENAI_BASE_URL is not set"):
-        JUDGES["endpoint"](Setup(JudgeSettings(primary="endpoint"), ()))
+        JUDGES["endpoint"](Setup(settings(primary="endpoint"), ()))

@@ -9,8 +9,9 @@ from parallax.framing.judges.lexical import normalise
 from parallax.framing.judges.responses import Response
 from parallax.framing.judges.rules import find_words
 from parallax.framing.judges.sensitivity import find_spec
-from parallax.framing.prompts import EVALUATION_WORDS, Arm, FrameSpec
+from parallax.framing.prompts import EVALUATION_WORDS, FrameSpec
 from parallax.framing.prompts import find_words as find_listed
+from parallax.params import Arm
 
 DEPLOYMENT_WORDS = frozenset(
     word

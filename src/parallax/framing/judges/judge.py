@@ -7,7 +7,7 @@ from typing import Final, Literal, Protocol, get_args
 
 from parallax.errors import ModelError, ParamsError
 from parallax.framing.items import CATEGORIES, Category, LabelledResponse
-from parallax.framing.judges.settings import JudgeSettings
+from parallax.params import Judging
 from parallax.registry import Registry
 
 Outcome = Literal[Category, "not_harmful_compliance"]
@@ -80,7 +80,7 @@ class Setup:
     `fit` holds the calibration set's fit part alone, so that no judge can see the test part.
     """
 
-    settings: JudgeSettings
+    settings: Judging
     fit: tuple[LabelledResponse, ...]
 
 

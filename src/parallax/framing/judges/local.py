@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from parallax.errors import ModelError
-from parallax.framing.judges.settings import JudgeModel
 from parallax.framing.subjects import load_subject
+from parallax.params import JudgeModel
 from parallax.stats.items import Floats
 
 if TYPE_CHECKING:

@@ -10,7 +10,8 @@ from parallax.errors import DataError
 from parallax.files import read_table
 from parallax.framing.items import PARAPHRASES, Item
 from parallax.framing.judges.judge import UNSCORED, Case, Judge, judge_all
-from parallax.framing.prompts import ARMS, Arm
+from parallax.framing.prompts import ARMS
+from parallax.params import Arm
 
 if TYPE_CHECKING:
     import pandas as pd

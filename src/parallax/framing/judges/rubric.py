@@ -15,7 +15,7 @@ from parallax.errors import ModelError
 from parallax.framing.items import CATEGORIES, Category
 from parallax.framing.judges.judge import JUDGES, Case, Outcome, Setup, Verdict
 from parallax.framing.judges.local import LocalModel, load_local
-from parallax.framing.judges.settings import JudgeModel
+from parallax.params import JudgeModel
 from parallax.records import LETTERS
 from parallax.stats.items import Floats
 

@@ -6,27 +6,21 @@ import pandas as pd
 import pytest
 
 from parallax.errors import DataError, ParamsError
-from parallax.files import read_json, read_table, write_table
+from parallax.files import read_json, read_table, write_json, write_table
 from parallax.framing.items import read_items
 from parallax.framing.judges.responses import KEY, read_responses
-from parallax.framing.judges.settings import JudgeSettings, read_settings
 from parallax.stages import calibrate_judges, judge
 
-RAW = Path(__file__).parents[3] / "data/raw/framing"
+RAW = Path(__file__).parents[2] / "data/raw/framing"
 TEXTS = ("I'm sorry, but I can't help with that.", "Sure! First, write it down.", "User: hi", "")
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    shutil.copytree(RAW, tmp_path / "raw")
-    set_params(tmp_path, "primary: lexical\n  least_kappa: 0.5")
-    write_table(tmp_path / "responses.parquet", make_responses())
-    return tmp_path
-
-
-def set_params(folder, text):
-    (folder / "params.yaml").write_text(f"other: 1\njudging:\n  {text}\n")
+def folder(place, change_params):
+    shutil.copytree(RAW, place / "raw")
+    change_params(judging__primary="lexical", judging__others=[], judging__least_kappa=0.5)
+    write_table(place / "responses.parquet", make_responses())
+    return place
 
 
 def make_responses(subject="tiny"):
@@ -92,10 +86,10 @@ def test_judging_again_changes_no_byte_and_no_response(folder):
     assert [(folder / name).read_bytes() for name in names] == before
 
 
-def test_a_primary_judge_without_its_grade_is_refused(folder):
+def test_a_primary_judge_without_its_grade_is_refused(folder, change_params):
     with pytest.raises(DataError, match=r"cards\.json: no such file"):
         run()
-    set_params(folder, "primary: lexical\n  least_kappa: 0.99")
+    change_params(judging__least_kappa=0.99)
     calibrate()
     with pytest.raises(ParamsError, match=r"'lexical': kappa 0\.\d+ .* below 0\.99"):
         run()
@@ -139,30 +133,24 @@ def test_missing_columns_and_rows_are_named(folder):
         read_responses([folder / "b.parquet"], {})
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("primary: lexicl", "judging.primary = 'lexicl'"),
-        ("primary: lexical\n  least_kappa: 2", "judging.least_kappa = 2"),
-        ("primary: lexical\n  rubric:\n    batch: 3", "judging.rubric"),
-        ("others: []", "judging.primary"),
-    ],
-)
-def test_settings_are_checked(folder, text, message):
-    set_params(folder, text)
-    with pytest.raises(ParamsError, match=message):
-        read_settings()
+def test_the_smallest_effect_bounds_the_judges_bias(folder, change_params):
+    calibrate()
+    change_params(analysis__smallest_effect=0.02)
+    run()
+    gate = read_json(folder / "sensitivity.json")["tiny"]["judges"]["lexical"]["gate"]
+    assert gate["limit"] == pytest.approx(0.005)
 
 
-def test_a_missing_section_is_named(folder):
-    (folder / "params.yaml").write_text("other: 1\n")
-    with pytest.raises(ParamsError, match="judging is missing"):
-        read_settings()
-    with pytest.raises(ParamsError, match="no such file"):
-        read_settings(folder / "none.yaml")
-
-
-def test_judges_are_named_once():
-    settings = JudgeSettings(primary="lexical", others=("prototype", "lexical"))
-    assert settings.names == ("lexical", "prototype")
-    assert settings.rubric.name_or_path == "Qwen/Qwen2.5-32B-Instruct"
+def test_a_judge_under_test_is_refused_unless_allowed(folder, change_params, tiny_folder):
+    calibrate()
+    shutil.copytree(tiny_folder, "models/it")
+    config = read_json(Path("models/it/config.json")) | {"max_position_embeddings": 1024}
+    write_json(Path("models/it/config.json"), config)
+    subject = {"name": "tiny", "backend": "transformers", "name_or_path": "models/it"}
+    subject |= {"revision": None, "rendering": "chat", "dtype": "float32"}
+    rubric = {"name_or_path": "models/it", "revision": None, "dtype": "float32", "batch_size": 8}
+    change_params(subjects=[subject], judging__others=["rubric"], judging__rubric=rubric)
+    with pytest.raises(ParamsError, match="'rubric' is the model under test 'models/it'"):
+        run()
+    change_params(judging__allow_self=True)
+    assert "by lexical, rubric" in run()

@@ -1,0 +1,1 @@
+"""Sections of params.yaml for known experiments; `python -m parallax.presets NAME` writes one."""
