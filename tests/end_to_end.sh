@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # A reduced pipeline from end to end, in temporary copies of the files that git knows, with a git
-# history, a DVC cache and an MLflow store of their own. Two copies run at once; in the second one the fine-tuning
-# is killed and started again, and yet both must end with the same bytes.
+# history, a DVC cache and an MLflow store of their own. Two copies run at once; in the second one
+# fine-tuning, unlearning and the drawing of responses are killed and started again, and yet both
+# must end with the same bytes.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 tree=$PWD
@@ -70,8 +71,10 @@ params["embedded"] |= {
 params["base"] |= {"epochs": 1}
 params["sft"] |= {"epochs": 4, "batch_size": 16}
 for method in ("ga", "gd", "kl", "po", "npo"):
-    params["unlearn"][method] |= {"epochs": 2}
+    params["unlearn"][method] |= {"epochs": 40}
 params["evaluate"] |= {"max_new_tokens": 8}
+params["framing"] |= {"draws": 1}
+params["sampling"] |= {"max_new_tokens": 6, "batch_size": 16}
 path.write_text(yaml.safe_dump(params, sort_keys=False))
 code = pathlib.Path("src/parallax/training/checkpoint.py")
 text, count = re.subn(r"(?m)^INTERVAL = .*$", "INTERVAL = 0.2", code.read_text())
@@ -85,34 +88,47 @@ cp -r "$work/one" "$work/two"
 
 (cd "$work/one" && exec dvc repro) >"$work/one.log" 2>&1 &
 one=$!
-(cd "$work/two" && exec dvc repro) >"$work/two.log" 2>&1 &
-two=$!
-while ! compgen -G "$work/two/.checkpoints/sft-*/state.pt" >/dev/null; do
-    kill -0 $two 2>/dev/null || fail "the second copy reaches a checkpoint of sft" "$work/two.log"
-    sleep 0.1
+
+# What a stage writes, and the file that says that it could go on from somewhere.
+declare -A sign=(
+    [models/sft]=".checkpoints/sft-*/state.pt"
+    [models/unlearned]=".checkpoints/unlearned-*/state.pt"
+    [results/framing/responses.parquet]=".checkpoints/draws/smollm2.jsonl"
+)
+cd "$work/two"
+while [ ${#sign[@]} -gt 0 ]; do
+    dvc repro >>"$work/two.log" 2>&1 &
+    two=$!
+    killed=
+    while [ -z "$killed" ]; do
+        kill -0 $two 2>/dev/null || fail "${!sign[*]} can be killed" "$work/two.log"
+        for out in "${!sign[@]}"; do
+            if compgen -G "${sign[$out]}" >/dev/null; then killed=$out; fi
+        done
+        sleep 0.1
+    done
+    sleep 0.5 # a few steps, checkpoints or draws more
+    kill -9 "$(cat ".checkpoints/locks/${killed//\//-}")"
+    if wait $two; then fail "dvc repro fails when its stage is killed" "$work/two.log"; fi
+    [ ! -e "$killed" ] || fail "a killed stage leaves no $killed" "$work/two.log"
+    ok "a stage killed with -9 leaves a checkpoint and no $killed"
+    unset "sign[$killed]"
 done
-sleep 0.5 # a few steps and checkpoints more
-kill -9 "$(cat "$work/two/.checkpoints/locks/models-sft")"
-if wait $two; then fail "dvc repro fails when its stage is killed" "$work/two.log"; fi
-[ ! -e "$work/two/models/sft" ] || fail "a killed training leaves no model" "$work/two.log"
-ok "a training killed with -9 leaves a checkpoint and no model"
-(cd "$work/two" && exec dvc repro) >"$work/two.log" 2>&1 &
+dvc repro >>"$work/two.log" 2>&1 &
 two=$!
 wait $one || fail "dvc repro runs the pipeline (status $?)" "$work/one.log"
 ok "dvc repro runs the pipeline from scratch"
-wait $two || fail "dvc repro goes on after the kill (status $?)" "$work/two.log"
-[ "$(stages_run "$work/two.log" | cut -d ' ' -f 1)" = sft ] ||
-    fail "dvc repro goes on with the killed stage" "$work/two.log"
-ok "dvc repro goes on with the killed stage"
+wait $two || fail "dvc repro goes on after the kills (status $?)" "$work/two.log"
+ok "dvc repro goes on after the kills"
 
 (cd "$work/one" && locked_outs) >"$work/one.outs"
 (cd "$work/two" && locked_outs) >"$work/two.outs"
 diff "$work/one.outs" "$work/two.outs" >"$work/outs.diff" ||
-    fail "two runs, one of them killed, give the same outputs" "$work/outs.diff"
-ok "two runs, one of them killed, give the same $(wc -l <"$work/one.outs") outputs"
+    fail "two runs, one of them killed thrice, give the same outputs" "$work/outs.diff"
+ok "two runs, one of them killed thrice, give the same $(wc -l <"$work/one.outs") outputs"
 
 store=$(cat <<'PYTHON'
-import sys
+import json
 
 from parallax.tracking.parents import PARENT_TAG, list_executions
 from parallax.tracking.store import connect, find_store, project_root, startup_errors
@@ -129,24 +145,30 @@ for run in tracker.client.search_runs([tracker.experiment_id], order_by=["start_
 PYTHON
 )
 cd "$work/two"
-PYTHONPATH=src python - >"$work/check.log" 2>&1 <<PYTHON || fail "the killed training is resumed, not repeated" "$work/check.log"
+PYTHONPATH=src python - >"$work/check.log" 2>&1 <<PYTHON || fail "killed trainings are resumed, not repeated" "$work/check.log"
 $store
-killed, resumed = children["sft"]
-assert (killed.info.status, resumed.info.status) == ("KILLED", "FINISHED"), children["sft"]
-first = min(m.step for m in tracker.client.get_metric_history(resumed.info.run_id, "loss"))
-rows = len(open("reports/curves/sft.csv").readlines()) - 1
-assert 0 < first < rows, (first, rows)
+for stage in ("sft", "unlearn"):
+    killed, resumed = children[stage]
+    assert (killed.info.status, resumed.info.status) == ("KILLED", "FINISHED"), children[stage]
+    history = tracker.client.get_metric_history(resumed.info.run_id, "loss")
+    first = min(m.step for m in history)
+    rows = len(open(f"reports/curves/{stage}.csv").readlines()) - 1
+    assert 0 < first < rows, (stage, first, rows)
+draws = [json.loads(line)["key"] for line in open(".checkpoints/draws/smollm2.jsonl")]
+assert len(draws) == len(set(draws)) == 120, len(draws)  # 20 items, 2 paraphrases, 3 frames
 PYTHON
-ok "the killed training went on from its checkpoint"
+ok "killed trainings went on from their checkpoints, and no draw was lost or repeated"
 
 cd "$work/one"
 PYTHONPATH=src python - >"$work/check.log" 2>&1 <<PYTHON || fail "MLflow has one execution and its stages" "$work/check.log"
 $store
 assert [run.info.status for run in parents] == ["FINISHED"], parents
 names = {name: [run.info.status for run in runs] for name, runs in children.items()}
-stages = ("base", "sft", "retain_only", "unlearn", "score", "report")
+stages = ("base", "sft", "retain_only", "unlearn", "score")
+stages += ("audit", "check_prompts", "respond", "contamination", "judge", "analyse", "report")
 assert {name: names.get(name) for name in stages} == dict.fromkeys(stages, ["FINISHED"]), names
-assert "delta.accuracy.dAcc_F" in parents[0].data.metrics, parents[0].data.metrics
+for name in ("delta.accuracy.dAcc_F", "smollm2.refusal_E-N.estimate"):
+    assert name in parents[0].data.metrics, parents[0].data.metrics
 PYTHON
 ok "MLflow has one finished execution with its stages below it"
 
@@ -172,6 +194,12 @@ for task, name in (("cloze", "acc_F"), ("classification", "acc_F"), ("generation
     before, after = (metrics[m]["forget"][task][name] for m in ("sft", "unlearned"))
     delta = metrics["delta"][task]["dRL_F" if task == "generation" else "dAcc_F"]
     assert abs(before - after - delta) < 2e-6, (task, before, after, delta)
+framing = json.load(open("metrics/framing.json"))
+assert framing["settings"]["items"] == 20, framing["settings"]
+for name in ("refusal_E-N", "refusal_E-D", "harmful_E-D"):
+    effect = framing["headline"]["smollm2"][name]
+    assert effect["low"] <= effect["estimate"] <= effect["high"], (name, effect)
+    assert 0 <= effect["p"] <= effect["p_holm"] <= 1, (name, effect)
 PYTHON
 ok "the metrics are sane"
 
@@ -182,7 +210,8 @@ dvc repro >"$work/again.log" 2>&1 || fail "a second dvc repro succeeds" "$work/a
 ok "dvc status is clean and a second dvc repro runs nothing"
 
 written='dvc\.lock|metrics/|(data|models|reports|results)/\.gitignore'
-written="$written|reports/(validation\.json|curves/|plots/)"
+written="$written|reports/(validation|audit|prompt_checks|judges|judge_sensitivity)\.json"
+written="$written|reports/(curves|plots)/|(data|results)/framing/\.gitignore"
 git status --porcelain --untracked-files=all | cut -c 4- >"$work/changed.log"
 if grep -vE "^($written)" "$work/changed.log" >"$work/unexpected.log"; then
     fail "git sees nothing but results" "$work/unexpected.log"
@@ -200,7 +229,7 @@ git clone --quiet "$work/hub.git" "$work/clone"
     fail "a fresh clone pulls" "$work/pull.log"
 [ -z "$(stages_run "$work/pull.log")" ] || fail "a clone that pulled runs nothing" "$work/pull.log"
 for path in data/experiment models/unlearned metrics/unlearning.json results/scored.parquet \
-    reports/report.html; do
+    results/framing/responses.parquet metrics/framing.json reports/report.html; do
     diff -r "$path" "$work/clone/$path" >"$work/diff.log" || fail "$path is shared" "$work/diff.log"
 done
 ok "a fresh clone gets data, models and metrics by dvc pull and runs nothing"
@@ -210,6 +239,12 @@ dvc exp run --name less-image -S unlearn.alpha=0.7 >"$work/exp.log" 2>&1 ||
 [ "$(stages_run "$work/exp.log")" = "unlearn evaluate@unlearned score report" ] ||
     fail "another alpha runs unlearn, evaluate@unlearned, score and report alone" "$work/exp.log"
 ok "another alpha runs unlearn, evaluate@unlearned, score and report alone"
+
+dvc exp run --name other-gate -S judging.least_kappa=0.7 >"$work/exp.log" 2>&1 ||
+    fail "dvc exp run" "$work/exp.log"
+[ "$(stages_run "$work/exp.log")" = "calibrate_judges judge analyse report" ] ||
+    fail "judging again generates nothing" "$work/exp.log"
+ok "judging again generates nothing"
 
 dvc exp push --quiet origin less-image >"$work/push.log" 2>&1 || fail "dvc exp push" "$work/push.log"
 (cd "$work/clone" && dvc exp pull --quiet origin less-image && dvc exp apply --quiet less-image) \

@@ -15,8 +15,7 @@ from parallax.framing.prompt_table import (
     read_item_pairs,
     read_prompts,
 )
-from parallax.framing.prompts import ARMS, hash_body, read_frames, render
-from parallax.framing.respond import plan_prompts
+from parallax.framing.prompts import ARMS, hash_body, plan_prompts, read_frames, render
 
 RAW = Path(__file__).parents[2] / "data" / "raw" / "framing"
 ITEMS = (

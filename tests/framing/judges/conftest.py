@@ -37,7 +37,7 @@ def fit_rows(calibration):
 
 @pytest.fixture(scope="session")
 def encoder():
-    from parallax.framing.judges.embedding import SentenceEncoder
+    from parallax.framing.embedding import SentenceEncoder
 
     return SentenceEncoder()
 

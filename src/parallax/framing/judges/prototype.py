@@ -11,8 +11,8 @@ import numpy as np
 from scipy import optimize, special
 
 from parallax.errors import DataError
+from parallax.framing.embedding import SentenceEncoder
 from parallax.framing.items import CATEGORIES, LabelledResponse
-from parallax.framing.judges.embedding import SentenceEncoder
 from parallax.framing.judges.judge import JUDGES, Case, Outcome, Setup, Verdict
 from parallax.stats.items import Floats, Ints
 
