@@ -191,3 +191,34 @@ def test_malformed_ratings_are_refused():
         cohen_kappa(np.zeros((2, 3), dtype=np.int64), rng())
     with pytest.raises(DataError, match="shape"):
         krippendorff_alpha(np.zeros(3, dtype=np.int64), rng())
+
+
+def test_copies_of_a_unit_in_one_cluster_are_no_more_evidence():
+    ratings = np.random.default_rng(1).integers(0, 3, (12, 2))
+    names = [f"item {n:02d}" for n in range(12)]
+    copied, clusters = np.repeat(ratings, 10, axis=0), np.repeat(names, 10).tolist()
+    for coefficient in (cohen_kappa, fleiss_kappa):
+        alone, together = coefficient(ratings, rng()), coefficient(copied, rng(), clusters=clusters)
+        assert (together.low, together.high) == pytest.approx((alone.low, alone.high))
+        assert together.value == pytest.approx(alone.value)
+        one_by_one = coefficient(copied, rng())
+        assert one_by_one.high - one_by_one.low < 0.5 * (alone.high - alone.low)
+        assert together.units == 120
+
+
+def test_clusters_of_unrated_units_are_not_resampled():
+    ratings = np.array([[0, 0], [1, 1], [1, 0], [MISSING, 0], [MISSING, MISSING]])
+    for coefficient in (cohen_kappa, fleiss_kappa, krippendorff_alpha):
+        found = coefficient(ratings, rng(), clusters=["a", "b", "c", "d", "d"])
+        expected = coefficient(ratings[:3], rng())
+        assert (found.value, found.low, found.high) == (
+            expected.value,
+            expected.low,
+            expected.high,
+        )
+        assert (found.units, found.excluded) == (3, 2)
+
+
+def test_every_unit_has_a_cluster():
+    with pytest.raises(DataError, match="1 clusters for 2 units"):
+        fleiss_kappa(np.zeros((2, 2), dtype=np.int64), rng(), clusters=["a"])

@@ -149,3 +149,19 @@ def test_malformed_outcomes_name_the_place():
         placebo_differences(one_item(), "E", pair=(0, 2))
     with pytest.raises(DataError, match="shape"):
         continuous_differences(np.zeros((2, 3)), "E", "N")
+
+
+@pytest.mark.parametrize(("draws", "seed"), [(7, 0), (60, 1), (97, 2)])
+def test_unequal_denominators_stay_exact(draws, seed):
+    rng = np.random.default_rng(seed)
+    outcomes = rng.integers(0, 2, (12, 2, 3, draws)).astype(float)
+    outcomes[rng.random(outcomes.shape) < rng.random((12, 2, 3, 1))] = np.nan
+    found = frame_differences(outcomes, "E", "N")
+    for item, value in zip(outcomes, found.fractions, strict=True):
+        terms = []
+        for version in item:
+            scored = [[int(y) for y in version[frame] if y == y] for frame in (0, 2)]
+            if all(scored):
+                first, second = (Fraction(sum(cell), len(cell)) for cell in scored)
+                terms.append(first - second)
+        assert value == (sum(terms) / len(terms) if terms else None)

@@ -273,10 +273,11 @@ def test_bounds_invert_the_test_at_twenty_items(units):
             assert (sign_flip(moved).p_value > 0.05) is inside
 
 
-def test_random_subsets_replace_a_large_table(monkeypatch):
+@pytest.mark.parametrize("limit", ["MAX_JOINT_TABLE", "MAX_JOINT_ITEMS"])
+def test_random_subsets_replace_a_large_table(limit, monkeypatch):
     differences = fourteenths(REFUSAL)
     exact = sign_flip_bounds(differences)
-    monkeypatch.setattr(signflip, "MAX_JOINT_TABLE", 1)
+    monkeypatch.setattr(signflip, limit, 1)
     with pytest.raises(DataError, match="generator"):
         sign_flip_bounds(differences)
     found = sign_flip_bounds(differences, rng=np.random.default_rng(0), resamples=50_000)

@@ -1,9 +1,11 @@
 import numpy as np
 import pytest
+from scipy import stats
 
 from parallax.stats.items import ItemDifferences
+from parallax.stats.multiplicity import benjamini_hochberg
 from parallax.stats.power import minimum_detectable_effect
-from parallax.stats.summary import judge_family, summarize_contrast
+from parallax.stats.summary import judge_family, summarize_continuous, summarize_contrast
 
 
 def fourteenths(units):
@@ -60,3 +62,33 @@ def test_a_floor_earns_no_label():
     assert verdicts[0].label == "underpowered"
     assert np.isnan(found.detectable)
     assert found.bca.degenerate
+
+
+def test_the_adjustment_can_be_chosen():
+    adjusted, _ = judge_family(
+        [summarize(REFUSAL), summarize(fourteenths([1, -1])), summarize(HARMFUL)],
+        adjust=benjamini_hochberg,
+    )
+    # .006958 * 3 / 1; .03125 * 3 / 2; 1
+    assert adjusted == pytest.approx((0.0208740234375, 1.0, 0.046875))
+
+
+def test_a_continuous_outcome_has_a_t_interval_and_no_margin():
+    values = np.array([1.5, 0.5, np.nan, -0.25, 2.0, 1.25])
+    found = summarize_continuous(values, np.random.default_rng(0), direction=1)
+    known = values[~np.isnan(values)]
+    assert found.estimate == 1.0
+    # s^2 = (.25 + .25 + 1.5625 + 1 + .0625) / 4 = .78125; t(4) = 2.776445
+    half = 2.776445105 * (0.78125 / 5) ** 0.5
+    assert (found.interval.low, found.interval.high) == pytest.approx((1 - half, 1 + half))
+    assert found.interval == found.t
+    reference = stats.permutation_test(
+        (known,), np.mean, permutation_type="samples", n_resamples=np.inf
+    )
+    assert found.test.p_value == pytest.approx(reference.pvalue, abs=0.005)
+    assert (found.counts.positive, found.counts.negative, found.counts.undefined) == (4, 1, 1)
+    assert found.counts.inverted == 1
+    assert np.isnan(found.equivalence.p_value)
+    # No smallest effect is set in nats: nothing is equivalent, and nothing underpowered.
+    _, verdicts = judge_family([found])
+    assert verdicts[0].label == "inconclusive"

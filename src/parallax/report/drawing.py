@@ -3,9 +3,13 @@
 import html
 import io
 import re
+from collections.abc import Iterable
+from pathlib import Path
 
 import matplotlib
 from matplotlib.figure import Figure
+
+from parallax.files import replace_file
 
 # Okabe and Ito's palette, which the common kinds of colour blindness keep apart. In the page each
 # of these becomes a CSS variable of that name, so that one drawing serves light and dark.
@@ -13,6 +17,7 @@ COLOURS = {
     "ink": "#1c1f23",
     "muted": "#6a7079",
     "rule": "#d9dce1",
+    "paper": "#ffffff",
     "forget": "#d55e00",
     "retain": "#0072b2",
     "real": "#009e73",
@@ -79,3 +84,10 @@ def as_png(figure: Figure) -> bytes:
     with matplotlib.rc_context(STYLE):
         figure.savefig(target, format="png", dpi=150, metadata={"Software": None})
     return target.getvalue()
+
+
+def write_figures(folder: Path, figures: Iterable[tuple[str, Figure]]) -> None:
+    """Write named figures as PNG files into `folder`."""
+    for name, figure in figures:
+        with replace_file(folder / f"{name}.png") as part:
+            part.write_bytes(as_png(figure))

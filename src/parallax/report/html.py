@@ -3,23 +3,49 @@
 import base64
 import dataclasses
 import hashlib
+import itertools
 from collections.abc import Mapping, Sequence
 from importlib import resources
 
 import jinja2
 from markupsafe import Markup
 
-from parallax.report.numbers import change, fraction, percent, points
+from parallax.report.framing_words import contrast_label
+from parallax.report.numbers import (
+    change,
+    fraction,
+    percent,
+    points,
+    probability,
+    signed_tenths,
+    tenths,
+)
+
+_STYLES = ("page.css", "framing.css")
+_SCRIPTS = ("page.js", "framing_log.js")
+
+
+@dataclasses.dataclass(frozen=True)
+class Half:
+    """A part of the page with a verdict of its own: sections that follow each other."""
+
+    anchor: str
+    title: str
+    question: str
 
 
 @dataclasses.dataclass(frozen=True)
 class Section:
-    """One section of the page: `data` is what the template `{template}.html.j2` reads."""
+    """One section of the page: `data` is what the template `{template}.html.j2` reads.
+
+    The first section of a half is its verdict.
+    """
 
     anchor: str
     title: str
     template: str
     data: Mapping[str, object]
+    half: Half | None = None
 
 
 def render_page(title: str, sections: Sequence[Section]) -> str:
@@ -29,7 +55,7 @@ def render_page(title: str, sections: Sequence[Section]) -> str:
     and no script run but the page's own, whatever an output holds.
     """
     environment = _environment()
-    style, script = (_asset(name) for name in ("page.css", "page.js"))
+    style, script = ("".join(map(_asset, names)) for names in (_STYLES, _SCRIPTS))
     rendered = [
         (section, Markup(_template(environment, section.template).render(section.data)))
         for section in sections
@@ -39,7 +65,9 @@ def render_page(title: str, sections: Sequence[Section]) -> str:
         style=Markup(style),
         script=Markup(script),
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-        sections=rendered,
+        halves=[
+            (half, list(group)) for half, group in itertools.groupby(rendered, lambda r: r[0].half)
+        ],
     )
     return page
 
@@ -55,9 +83,13 @@ def _environment() -> jinja2.Environment:
     )
     environment.filters |= {
         "change": change,
+        "contrast": contrast_label,
         "fraction": fraction,
         "percent": percent,
         "points": points,
+        "probability": probability,
+        "signed_tenths": signed_tenths,
+        "tenths": tenths,
     }
     return environment
 

@@ -86,14 +86,14 @@ def read_inputs(
     Raises:
         DataError: a file is missing or unreadable, or lacks a column or key that is needed.
     """
-    people = _columns(read_table(profiles), ("person_id", "name"), profiles)
+    people = require_columns(read_table(profiles), ("person_id", "name"), profiles)
     portraits = experiment / "portraits.parquet"
-    images = _columns(read_table(portraits), ("person_id", "portrait"), portraits)
+    images = require_columns(read_table(portraits), ("person_id", "portrait"), portraits)
     return UnlearningInputs(
-        scores=Scores(_mapping(read_json(metrics), metrics), str(metrics)),
-        scored=_columns(read_table(scored), _SCORED_COLUMNS, scored),
+        scores=Scores(as_mapping(read_json(metrics), metrics), str(metrics)),
+        scored=require_columns(read_table(scored), _SCORED_COLUMNS, scored),
         curves=_read_curves(curves),
-        checks=_read_checks(validation),
+        checks=read_checks(validation),
         names=dict(zip(people["person_id"], people["name"], strict=True)),
         portraits=dict(zip(images["person_id"], images["portrait"], strict=True)),
     )
@@ -107,18 +107,23 @@ def _read_curve(path: Path) -> "pd.DataFrame":
     import pandas as pd
 
     try:
-        return _columns(pd.read_csv(path), _LOSS_COLUMNS, path)
+        return require_columns(pd.read_csv(path), _LOSS_COLUMNS, path)
     except FileNotFoundError:
         raise DataError(f"{path}: no such file; run `dvc repro` first") from None
     except (pd.errors.EmptyDataError, pd.errors.ParserError) as error:
         raise DataError(f"{path}: not a CSV table ({error})") from None
 
 
-def _read_checks(path: Path) -> tuple[Check, ...]:
-    checks = _mapping(read_json(path), path).get("checks")
+def read_checks(path: Path) -> tuple[Check, ...]:
+    """Read the results of a suite of checks, as `parallax.validation.suite` reports them.
+
+    Raises:
+        DataError: the file is missing or has another shape.
+    """
+    checks = as_mapping(read_json(path), path).get("checks")
     if not isinstance(checks, list):
-        raise DataError(f"{path}: no list under 'checks'; run `dvc repro validate` again")
-    return tuple(_check(_mapping(entry, path), path) for entry in checks)
+        raise DataError(f"{path}: no list under 'checks'; run `dvc repro` again")
+    return tuple(_check(as_mapping(entry, path), path) for entry in checks)
 
 
 def _check(entry: Mapping[str, Any], path: Path) -> Check:
@@ -133,18 +138,18 @@ def _check(entry: Mapping[str, Any], path: Path) -> Check:
             error=str(entry.get("error") or ""),
         )
     except KeyError as error:
-        raise DataError(
-            f"{path}: a check has no key {error}; run `dvc repro validate` again"
-        ) from None
+        raise DataError(f"{path}: a check has no key {error}; run `dvc repro` again") from None
 
 
-def _mapping(value: Any, path: Path) -> Mapping[str, Any]:
+def as_mapping(value: Any, path: Path) -> Mapping[str, Any]:
+    """Return a JSON value that must be an object, else raise DataError with the file's name."""
     if not isinstance(value, Mapping):
         raise DataError(f"{path}: expected a JSON object, found {type(value).__name__}")
     return value
 
 
-def _columns(table: "pd.DataFrame", wanted: tuple[str, ...], path: Path) -> "pd.DataFrame":
+def require_columns(table: "pd.DataFrame", wanted: tuple[str, ...], path: Path) -> "pd.DataFrame":
+    """Return a table that must have columns, else raise DataError with the missing ones."""
     missing = [name for name in wanted if name not in table.columns]
     if missing:
         raise DataError(

@@ -40,6 +40,32 @@ def signed_points(value: float) -> str:
     return f"{sign}{points(value)}"
 
 
+def signed_tenths(value: float) -> str:
+    """Return a difference of fractions in signed percentage points, to a tenth: +11.8, 0.0."""
+    return change(100 * value, 1)
+
+
+def tenths(value: float) -> str:
+    """Return a fraction in percentage points without sign, to a tenth: 2.5."""
+    return UNDEFINED if math.isnan(value) else f"{100 * abs(value):.1f}"
+
+
+def probability(value: float) -> str:
+    """Return a p-value: 0.0070, 0.46, or < 0.0001."""
+    if math.isnan(value):
+        return UNDEFINED
+    if value < 1e-4:
+        return "<\u00a00.0001"
+    return f"{value:.4f}" if value < 0.1 else f"{value:.2f}"
+
+
+def span(low: float, high: float, digits: int) -> str:
+    """Return an interval of signed numbers: −1.2 to +3.4."""
+    if math.isnan(low) or math.isnan(high):
+        return UNDEFINED
+    return f"{change(low, digits)} to {change(high, digits)}"
+
+
 def interval(low: float, high: float) -> str:
     """Return an interval of differences in signed whole percentage points: −3 to 55."""
     if math.isnan(low) or math.isnan(high):

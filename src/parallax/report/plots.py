@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 import matplotlib
 from matplotlib.figure import Figure
 
-from parallax.files import replace_file
 from parallax.records import SETS
-from parallax.report.drawing import COLOURS, STYLE, as_png
+from parallax.report.drawing import COLOURS, STYLE, write_figures
 from parallax.report.inputs import TRAINED, Scores
 from parallax.report.verdict import CHANCE
 
@@ -215,9 +214,7 @@ def write_plots(
     curves: "Mapping[str, pd.DataFrame]",
 ) -> None:
     """Write every plot as a PNG into `folder`; same inputs, same bytes."""
-    for name, figure in _figures(scores, curves):
-        with replace_file(folder / f"{name}.png") as part:
-            part.write_bytes(as_png(figure))
+    write_figures(folder, _figures(scores, curves))
 
 
 def _figures(scores: Scores, curves: "Mapping[str, pd.DataFrame]") -> Iterator[tuple[str, Figure]]:

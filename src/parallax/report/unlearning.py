@@ -1,5 +1,6 @@
 """The sections of the unlearning half."""
 
+import dataclasses
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -9,8 +10,9 @@ from parallax.params import Method, Params
 from parallax.report import verdict
 from parallax.report.drawing import as_svg
 from parallax.report.excess import measure_excess
-from parallax.report.html import Section
+from parallax.report.html import Half, Section
 from parallax.report.inputs import UnlearningInputs
+from parallax.report.parameters import list_entries
 from parallax.report.people import FORGET_SHOWN, OTHERS_SHOWN, build_people, count_people
 from parallax.report.plots import (
     draw_modality_plane,
@@ -24,6 +26,9 @@ from parallax.report.tables import MODEL_LABELS, SET_LABELS, build_tables
 
 if TYPE_CHECKING:
     import pandas as pd
+
+HALF = Half("unlearning", "Unlearning", "Is a fact gone in both modalities?")
+SECTIONS = ("data", "model", "embedded", "base", "sft", "unlearn", "evaluate", "scoring")
 
 _FORGET_TERMS: Mapping[Method, str] = {
     "ga": "minus the answers' NLL per token: falls without bound as they become unlikely",
@@ -48,7 +53,7 @@ def build_sections(inputs: UnlearningInputs, params: Params) -> list[Section]:
         DataError: the inputs lack a figure, an answer, a name or a portrait.
     """
     people = count_people(inputs.scored)
-    return [
+    sections = [
         _verdict(inputs, params, people),
         _plane(inputs),
         Section("scores", "All figures", "scores", _scores(inputs, people)),
@@ -58,6 +63,7 @@ def build_sections(inputs: UnlearningInputs, params: Params) -> list[Section]:
         Section("parameters", "Parameters of the run", "parameters", _parameters(params)),
         Section("definitions", "What the numbers mean", "definitions", {"verdict": verdict}),
     ]
+    return [dataclasses.replace(section, half=HALF) for section in sections]
 
 
 def _verdict(inputs: UnlearningInputs, params: Params, people: Mapping[str, int]) -> Section:
@@ -128,20 +134,12 @@ def _parameters(params: Params) -> dict[str, object]:
     """Return the parameters that took part, by section; other methods' blocks are left out."""
     unused = set(_FORGET_TERMS) - {params.unlearn.method}
     sections = {}
-    for name, values in params.model_dump().items():
+    for name in SECTIONS:
         if name == "embedded" and params.model.name_or_path != "embedded":
             continue
-        sections[name] = [
-            entry for entry in _flatten(values) if entry[0].split(".")[0] not in unused
-        ]
-    return {"sections": sections}
-
-
-def _flatten(values: Mapping[str, object], prefix: str = "") -> list[tuple[str, str]]:
-    entries: list[tuple[str, str]] = []
-    for key, value in values.items():
-        if isinstance(value, Mapping):
-            entries += _flatten(value, f"{prefix}{key}.")
-        else:
-            entries.append((f"{prefix}{key}", "null" if value is None else str(value)))
-    return entries
+        entries = list_entries(params.model_dump()[name])
+        sections[name] = [entry for entry in entries if entry[0].split(".")[0] not in unused]
+    return {
+        "sections": sections,
+        "note": "the blocks of the methods that did not run are left out",
+    }

@@ -1,13 +1,16 @@
-"""Agreement between judges on nominal categories, with bootstrap intervals over units.
+"""Agreement between judges on nominal categories, with bootstrap intervals.
 
 Ratings are category codes 0..C-1 of shape (units, raters); -1 is a missing rating. Each
 coefficient is a function of sums over units, so a bootstrap resample only reweighs those sums.
+Units are resampled one by one, or by whole `clusters`, such as the responses to one item, which
+depend on each other.
 """
 
 import dataclasses
 from collections.abc import Callable, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from parallax.errors import DataError
 from parallax.stats.items import Floats, Ints, check_alpha
@@ -73,7 +76,11 @@ def confusion_matrix(first: Ints, second: Ints, categories: int) -> Ints:
 
 
 def cohen_kappa(
-    ratings: Ints, rng: np.random.Generator, alpha: float = 0.05, resamples: int = RESAMPLES
+    ratings: Ints,
+    rng: np.random.Generator,
+    alpha: float = 0.05,
+    resamples: int = RESAMPLES,
+    clusters: Sequence[str] | None = None,
 ) -> Agreement:
     """Cohen's kappa of two raters (Cohen 1960), over units that both have rated.
 
@@ -81,12 +88,14 @@ def cohen_kappa(
     rater's own marginals. Shape (units, 2).
 
     Raises:
-        DataError: not two raters, a code below -1, or `alpha` outside (0, 1).
+        DataError: not two raters, a code below -1, `alpha` outside (0, 1), or not one cluster per
+            unit.
     """
     _check(ratings)
     if ratings.shape[1] != 2:
         raise DataError(f"Cohen's kappa compares 2 raters, not {ratings.shape[1]}: use Fleiss")
-    pairs = ratings[(ratings != MISSING).all(axis=1)]
+    used = (ratings != MISSING).all(axis=1)
+    pairs = ratings[used]
     count = _category_count(ratings)
     cells = np.eye(count**2)[pairs[:, 0] * count + pairs[:, 1]]
 
@@ -97,11 +106,15 @@ def cohen_kappa(
         observed = np.trace(joint, axis1=-2, axis2=-1) * total
         return _ratio(observed - chance, total**2 - chance)
 
-    return _with_interval(cells, coefficient, len(ratings), rng, alpha, resamples)
+    return _with_interval(cells, used, coefficient, rng, alpha, resamples, clusters)
 
 
 def fleiss_kappa(
-    ratings: Ints, rng: np.random.Generator, alpha: float = 0.05, resamples: int = RESAMPLES
+    ratings: Ints,
+    rng: np.random.Generator,
+    alpha: float = 0.05,
+    resamples: int = RESAMPLES,
+    clusters: Sequence[str] | None = None,
 ) -> Agreement:
     """Fleiss' kappa of several raters (Fleiss 1971), over units with at least two ratings.
 
@@ -110,10 +123,10 @@ def fleiss_kappa(
     unit weighs the same in P, each rating the same in P_e. Shape (units, raters).
 
     Raises:
-        DataError: a code below -1, or `alpha` outside (0, 1).
+        DataError: a code below -1, `alpha` outside (0, 1), or not one cluster per unit.
     """
     _check(ratings)
-    counts = _rated_counts(ratings)
+    used, counts = _rated_counts(ratings)
     sizes = counts.sum(axis=1)
     shares = (counts * (counts - 1)).sum(axis=1) / (sizes * (sizes - 1))
     per_unit = np.column_stack([np.ones_like(shares), shares, counts])
@@ -124,11 +137,15 @@ def fleiss_kappa(
         chance = _ratio((marginals**2).sum(axis=-1), marginals.sum(axis=-1) ** 2)
         return _ratio(observed - chance, 1 - chance)
 
-    return _with_interval(per_unit, coefficient, len(ratings), rng, alpha, resamples)
+    return _with_interval(per_unit, used, coefficient, rng, alpha, resamples, clusters)
 
 
 def krippendorff_alpha(
-    ratings: Ints, rng: np.random.Generator, alpha: float = 0.05, resamples: int = RESAMPLES
+    ratings: Ints,
+    rng: np.random.Generator,
+    alpha: float = 0.05,
+    resamples: int = RESAMPLES,
+    clusters: Sequence[str] | None = None,
 ) -> Agreement:
     """Krippendorff's alpha for nominal data, over units with at least two ratings.
 
@@ -137,10 +154,10 @@ def krippendorff_alpha(
     Shape (units, raters); missing ratings are the reason to prefer it.
 
     Raises:
-        DataError: a code below -1, or `alpha` outside (0, 1).
+        DataError: a code below -1, `alpha` outside (0, 1), or not one cluster per unit.
     """
     _check(ratings)
-    counts = _rated_counts(ratings)
+    used, counts = _rated_counts(ratings)
     sizes = counts.sum(axis=1, keepdims=True)
     disagreement = (counts * (sizes - counts)).sum(axis=1) / (sizes[:, 0] - 1)
     per_unit = np.column_stack([disagreement, counts])
@@ -151,25 +168,30 @@ def krippendorff_alpha(
         expected = (totals * (n[..., None] - totals)).sum(axis=-1)
         return 1 - _ratio(sums[..., 0] * (n - 1), expected)
 
-    return _with_interval(per_unit, coefficient, len(ratings), rng, alpha, resamples)
+    return _with_interval(per_unit, used, coefficient, rng, alpha, resamples, clusters)
 
 
 def _with_interval(
     per_unit: Floats,
+    used: NDArray[np.bool_],
     coefficient: Callable[[Floats], Floats],
-    units: int,
     rng: np.random.Generator,
     alpha: float,
     resamples: int,
+    clusters: Sequence[str] | None,
 ) -> Agreement:
-    """Evaluate on the sums over units, and on sums reweighed by multinomial resamples."""
+    """Evaluate on the sums over units, and on sums reweighed by multinomial resamples.
+
+    `used` marks the units of which `per_unit` holds the rows.
+    """
     check_alpha(alpha)
-    used = len(per_unit)
+    units, excluded = len(per_unit), len(used) - len(per_unit)
     nan = float("nan")
-    if not used:
-        return Agreement(nan, nan, nan, alpha, 0, units, resamples, resamples)
-    weights = rng.multinomial(used, np.full(used, 1 / used), size=resamples)
-    values = coefficient(weights @ per_unit)
+    sums = per_unit if clusters is None else _cluster_sums(per_unit, used, clusters)
+    if not units:
+        return Agreement(nan, nan, nan, alpha, 0, excluded, resamples, resamples)
+    weights = rng.multinomial(len(sums), np.full(len(sums), 1 / len(sums)), size=resamples)
+    values = coefficient(weights @ sums)
     defined = values[~np.isnan(values)]
     low, high = np.quantile(defined, [alpha / 2, 1 - alpha / 2]) if defined.size else (nan, nan)
     return Agreement(
@@ -177,11 +199,21 @@ def _with_interval(
         low=float(low),
         high=float(high),
         alpha=alpha,
-        units=used,
-        excluded=units - used,
+        units=units,
+        excluded=excluded,
         resamples=resamples,
         undefined_resamples=resamples - defined.size,
     )
+
+
+def _cluster_sums(per_unit: Floats, used: NDArray[np.bool_], clusters: Sequence[str]) -> Floats:
+    """Sum the rows of each cluster that has a used unit, clusters sorted by name."""
+    if len(clusters) != len(used):
+        raise DataError(f"{len(clusters)} clusters for {len(used)} units: give one per unit")
+    names, codes = np.unique(np.array(clusters, dtype=str)[used], return_inverse=True)
+    sums = np.zeros((len(names), per_unit.shape[1]))
+    np.add.at(sums, codes, per_unit)
+    return sums
 
 
 def _ratio(numerator: Floats, denominator: Floats) -> Floats:
@@ -205,8 +237,9 @@ def _category_count(ratings: Ints) -> int:
     return int(ratings.max(initial=0)) + 1
 
 
-def _rated_counts(ratings: Ints) -> Floats:
-    """Ratings per category of the units with at least two; shape (such units, categories)."""
+def _rated_counts(ratings: Ints) -> tuple[NDArray[np.bool_], Floats]:
+    """Which units have at least two ratings, and theirs by category: (such units, categories)."""
     codes = np.arange(_category_count(ratings))
     counts = (ratings[:, :, None] == codes).sum(axis=1).astype(np.float64)
-    return np.asarray(counts[counts.sum(axis=1) >= 2])
+    used = counts.sum(axis=1) >= 2
+    return used, np.asarray(counts[used])

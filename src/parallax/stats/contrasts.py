@@ -5,6 +5,7 @@ in question), 0 (it is not) or NaN (unscored). Generations are never pooled: the
 """
 
 import dataclasses
+import math
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Literal
@@ -183,13 +184,22 @@ def _mean_of_pairs(
 ) -> ItemDifferences:
     """Average k_a/n_a - k_b/n_b over the pairs with n_a, n_b > 0; all of shape (items, pairs)."""
     usable = (scored_a > 0) & (scored_b > 0)
-    values: list[Fraction | None] = []
-    for item, row in enumerate(usable):
-        terms = [
-            Fraction(int(successes_a[item, pair]), int(scored_a[item, pair]))
-            - Fraction(int(successes_b[item, pair]), int(scored_b[item, pair]))
-            for pair in np.flatnonzero(row)
-        ]
-        values.append(sum(terms, Fraction(0)) / len(terms) if terms else None)
-    partial = int(np.count_nonzero(usable.any(axis=1) & ~usable.all(axis=1)))
-    return ItemDifferences.from_fractions(values, partial)
+    pairs = usable.sum(axis=1)
+    partial = int(np.count_nonzero((pairs > 0) & (pairs < usable.shape[1])))
+    k_a, n_a, k_b, n_b = (array[usable] for array in (successes_a, scored_a, successes_b, scored_b))
+    # Every n divides `common`, so that each term is whole in units of 1 / common.
+    common = math.lcm(*np.unique([n_a, n_b]).tolist())
+    large = common * usable.shape[1] * int(max(n_a.max(initial=1), n_b.max(initial=1))) >= 2**62
+    terms = np.zeros(usable.shape, dtype=object if large else np.int64)
+    terms[usable] = k_a * (common // n_a.astype(terms.dtype))
+    terms[usable] -= k_b * (common // n_b.astype(terms.dtype))
+    numerators = terms.sum(axis=1)
+    denominators = pairs.astype(terms.dtype) * common
+    if large:
+        values = zip(numerators.tolist(), denominators.tolist(), strict=True)
+        return ItemDifferences.from_fractions(
+            (Fraction(n, d) if d else None for n, d in values), partial
+        )
+    # An item without pairs has numerator and denominator 0, of which 0 is the common divisor.
+    divisors = np.maximum(np.gcd(numerators, denominators), 1)
+    return ItemDifferences(numerators // divisors, denominators // divisors, partial)

@@ -7,20 +7,21 @@ counted in whole units of the smallest common denominator: ties are ties.
 
 import dataclasses
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
 
 from parallax.errors import DataError
-from parallax.stats.items import Floats, Ints, ItemDifferences, check_alpha, known_values
+from parallax.stats.items import Floats, ItemDifferences, check_alpha, known_values
 
 # Cells of the largest convolution table: a test with it takes about half a second at 480 items.
 MAX_TABLE = 2**20
-# Cells of the largest table over (subset size, subset sum); 32 MiB of float64.
+# Cells of the largest table over (subset size, subset sum), 32 MiB of float64, and its most items:
+# 2^-n has to be a normal float.
 MAX_JOINT_TABLE = 2**22
+MAX_JOINT_ITEMS = 1_000
 RESAMPLES = 99_999
-_BLOCK_CELLS = 2**20
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,10 +78,12 @@ def sign_flip(
         # The two tails coincide at 0 only, where both together are everything.
         p_value = min(1.0, max(least, 2 * tail)) if observed else 1.0
         return SignFlip(p_value, least, len(units), len(magnitudes), exact=True, resamples=0)
-    if sum(magnitudes) < 2**62:
-        p_value = _monte_carlo_p(np.array(units, dtype=np.int64), rng, resamples)
+    if sum(magnitudes) < 2**52:
+        # Every sum of these whole numbers is exact in float64.
+        p_value = _monte_carlo_p(np.array(units, dtype=np.float64), 0.0, rng, resamples)
     else:
-        p_value = _monte_carlo_p(known_values(differences), rng, resamples)
+        values = known_values(differences)
+        p_value = _monte_carlo_p(values, _rounding(values), rng, resamples)
     least = max(least, 1 / (resamples + 1))
     return SignFlip(p_value, least, len(units), len(magnitudes), exact=False, resamples=resamples)
 
@@ -101,7 +104,7 @@ def sign_flip_continuous(
     if not nonzero:
         p_value = 1.0 if known.size else float("nan")
         return SignFlip(p_value, p_value, known.size, 0, exact=True, resamples=0)
-    p_value = _monte_carlo_p(known, rng, resamples)
+    p_value = _monte_carlo_p(known, _rounding(known), rng, resamples)
     least = max(smallest_p(nonzero), 1 / (resamples + 1))
     return SignFlip(p_value, least, known.size, nonzero, exact=False, resamples=resamples)
 
@@ -117,8 +120,9 @@ def sign_flip_bounds(
     Below the mean, p(c) = 2 P(mean of a random subset <= c), where each item is in the subset
     with probability 1/2 and the empty one always counts (Hartigan 1969, typical values). The
     ends are therefore order statistics of the subset means, found exactly from a table over
-    subset size and sum; a table above `MAX_JOINT_TABLE` cells is replaced by random subsets with
-    the same (b + 1) / (resamples + 1) rule. c = 0 is inside if and only if p > alpha.
+    subset size and sum; a table above `MAX_JOINT_TABLE` cells or `MAX_JOINT_ITEMS` items is
+    replaced by random subsets with the same (b + 1) / (resamples + 1) rule. c = 0 is inside if and
+    only if p > alpha.
 
     Returns fractions of 1: (-inf, inf) when no shift can be rejected (under 6 items at 0.05), NaN
     without items.
@@ -131,7 +135,8 @@ def sign_flip_bounds(
     if not units:
         return float("nan"), float("nan")
     span = sum(abs(unit) for unit in units)
-    if (len(units) + 1) * (span + 1) <= MAX_JOINT_TABLE:
+    cells = (len(units) + 1) * (span + 1)
+    if cells <= MAX_JOINT_TABLE and len(units) <= MAX_JOINT_ITEMS:
         means, weights, empty = _subset_means(units, scale)
     else:
         means, weights, empty = _random_subset_means(known_values(differences), rng, resamples)
@@ -169,13 +174,14 @@ def _subset_means(units: Sequence[int], unit: Fraction) -> tuple[Floats, Floats,
     top = sum(value for value in units if value > 0)
     # (n + 1, T + 1): probability of a subset of size k and sum s - origin.
     table = np.zeros((len(units) + 1, origin + top + 1))
-    table[0, origin] = 1.0
+    # In units of 2^-n, so that additions alone, without halving, end in probabilities.
+    table[0, origin] = math.ldexp(1.0, -len(units))
     low = high = origin
-    for size, value in enumerate(units):
+    # Small values first: the part of the table in use grows late.
+    for size, value in enumerate(sorted(units, key=abs)):
         active = table[: size + 1, low : high + 1].copy()
         table[1 : size + 2, low + value : high + 1 + value] += active
         low, high = min(low, low + value), max(high, high + value)
-        table[: size + 2, low : high + 1] *= 0.5
     empty = float(table[0, origin])
     table[0, origin] = 0.0
     size_of, sum_of = np.nonzero(table)
@@ -189,11 +195,9 @@ def _random_subset_means(
     values: Floats, rng: np.random.Generator | None, resamples: int
 ) -> tuple[Floats, Floats, float]:
     """As `_subset_means`, from `resamples` random subsets; the observed one counts as empty."""
-    found: list[Floats] = []
-    for members in _random_bits(len(values), rng, resamples):
-        sizes = members.sum(axis=1)
-        found.append((members @ values)[sizes > 0] / sizes[sizes > 0])
-    means = np.sort(np.concatenate(found))
+    columns = np.column_stack([np.ones_like(values), values])
+    sizes, sums = _random_subset_sums(columns, rng, resamples).T
+    means = np.sort(sums[sizes > 0] / sizes[sizes > 0])
     weights = np.full(len(means), 1 / (resamples + 1))
     return means, weights, (resamples - len(means) + 1) / (resamples + 1)
 
@@ -205,20 +209,25 @@ def _order_statistic(means: Floats, weights: Floats, empty: float, alpha: float)
     return float(means[np.argmax(2 * (empty + np.cumsum(weights)) > alpha)])
 
 
-def _monte_carlo_p(values: Floats | Ints, rng: np.random.Generator | None, resamples: int) -> float:
-    """(b + 1) / (resamples + 1) for the two-sided test; integers are compared exactly."""
-    threshold = abs(values.sum())
-    if values.dtype != np.int64:
-        slack = 4 * len(values) * np.finfo(np.float64).eps
-        threshold = threshold - slack * np.abs(values).sum()
-    hits = 0
-    for bits in _random_bits(len(values), rng, resamples):
-        hits += int(np.count_nonzero(np.abs((2 * bits - 1) @ values) >= threshold))
+def _monte_carlo_p(
+    values: Floats, slack: float, rng: np.random.Generator | None, resamples: int
+) -> float:
+    """(b + 1) / (resamples + 1) for the two-sided test; sums within `slack` count as equal."""
+    total = values.sum()
+    sums = _random_subset_sums(values[:, None], rng, resamples)[:, 0]
+    hits = int(np.count_nonzero(np.abs(2 * sums - total) >= abs(total) - slack))
     return (hits + 1) / (resamples + 1)
 
 
-def _random_bits(items: int, rng: np.random.Generator | None, resamples: int) -> Iterator[Ints]:
-    """Yield `resamples` random 0/1 rows of length `items` in blocks that fit in memory."""
+def _rounding(values: Floats) -> float:
+    return float(4 * len(values) * np.finfo(np.float64).eps * np.abs(values).sum())
+
+
+def _random_subset_sums(columns: Floats, rng: np.random.Generator | None, resamples: int) -> Floats:
+    """Sum each column over `resamples` random subsets of the items, shape (resamples, columns).
+
+    Eight items are drawn at once, as one octet that looks its sum up among 256.
+    """
     if rng is None:
         raise DataError(
             "the common denominator of the differences is too large for an exact table:"
@@ -226,6 +235,10 @@ def _random_bits(items: int, rng: np.random.Generator | None, resamples: int) ->
         )
     if resamples < 1:
         raise DataError(f"{resamples} resamples: give at least 1")
-    block = max(1, _BLOCK_CELLS // items)
-    for start in range(0, resamples, block):
-        yield rng.integers(0, 2, size=(min(block, resamples - start), items), dtype=np.int64)
+    bits = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).astype(np.float64)
+    sums = np.zeros((resamples, columns.shape[1]))
+    for start in range(0, len(columns), 8):
+        members = columns[start : start + 8]
+        table = bits[:, : len(members)] @ members  # (256, columns)
+        sums += table[np.frombuffer(rng.bytes(resamples), dtype=np.uint8)]
+    return sums

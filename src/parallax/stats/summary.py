@@ -1,7 +1,7 @@
 """One contrast, analysed whole: estimate, counts, test, intervals, equivalence, power."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -16,11 +16,11 @@ from parallax.stats.intervals import (
     t_interval,
     t_test,
 )
-from parallax.stats.items import ItemDifferences, known_values
+from parallax.stats.items import Floats, ItemDifferences, known_values, mean
 from parallax.stats.labels import ALPHA, Verdict, judge_contrast
 from parallax.stats.multiplicity import holm
 from parallax.stats.power import minimum_detectable_effect
-from parallax.stats.signflip import SignFlip, sign_flip
+from parallax.stats.signflip import SignFlip, sign_flip, sign_flip_continuous
 
 
 @dataclasses.dataclass(frozen=True)
@@ -89,15 +89,55 @@ def summarize_contrast(
     )
 
 
-def judge_family(
-    summaries: Sequence[ContrastSummary], alpha: float = ALPHA
-) -> tuple[tuple[float, ...], tuple[Verdict, ...]]:
-    """Holm-adjusted p-values and verdicts of one model's preregistered contrasts, in order.
+def summarize_continuous(
+    values: Floats,
+    rng: np.random.Generator,
+    direction: Direction | None = None,
+    alpha: float = ALPHA,
+) -> ContrastSummary:
+    """Analyse item differences of a continuous outcome, such as log-odds in nats; shape (items,).
 
-    The item-level test decides; the clustered one is printed beside it.
+    As `summarize_contrast`, but the test is Monte Carlo and `interval` the t interval. No smallest
+    effect of interest is set in nats: `equivalence` is NaN and `smallest_effect` infinite. NaN is
+    an undefined item.
+
+    Raises:
+        DataError: an infinite value, or `alpha` is outside (0, 1).
+    """
+    known = known_values(values)
+    nan = float("nan")
+    sd = float(known.std(ddof=1)) if known.size > 1 else nan
+    t = t_interval(values, alpha)
+    return ContrastSummary(
+        estimate=mean(values),
+        sd=sd,
+        counts=count_signs(values, direction),
+        partial=0,
+        test=sign_flip_continuous(values, rng),
+        t_p_value=t_test(values).p_value,
+        interval=t,
+        t=t,
+        bca=bca_interval(values, rng, alpha),
+        clustered=None,
+        clustered_test=None,
+        equivalence=Equivalence(nan, nan, nan, nan, known.size),
+        detectable=minimum_detectable_effect(known.size, sd, alpha=alpha),
+        smallest_effect=float("inf"),
+    )
+
+
+def judge_family(
+    summaries: Sequence[ContrastSummary],
+    alpha: float = ALPHA,
+    adjust: Callable[[Sequence[float]], Floats] = holm,
+) -> tuple[tuple[float, ...], tuple[Verdict, ...]]:
+    """Adjusted p-values and verdicts of one model's family of contrasts, in order.
+
+    `adjust` is Holm for the preregistered contrasts. The item-level test decides; the clustered
+    one is printed beside it.
     """
     raw = [summary.test.p_value for summary in summaries]
-    adjusted = tuple(float(p) for p in holm(raw))
+    adjusted = tuple(float(p) for p in adjust(raw))
     verdicts = tuple(
         judge_contrast(
             p,

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from parallax.errors import DataError, ModelError
-from parallax.framing.judges import Case, embedding
+from parallax.framing import embedding
+from parallax.framing.judges import Case
 from parallax.framing.judges.prototype import (
     choose_margin,
     cross_validate,

@@ -1,7 +1,7 @@
 "use strict";
 (() => {
   const people = [...document.querySelectorAll(".person")];
-  const form = document.querySelector(".filter");
+  const form = document.querySelector("#people .filter");
   if (!form) return;
   const { name, set, left, known, toggle } = form.elements;
   const output = form.querySelector("output");

@@ -1,0 +1,84 @@
+"""Test the contrasts between frames item by item, and write what may be claimed."""
+
+import argparse
+from pathlib import Path
+
+from parallax.files import read_json, write_json, write_table
+from parallax.params import load_params
+from parallax.stages.command import hold, run_stage
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Return the stage's command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    for name, kind in (
+        ("responses", "PARQUET"),
+        ("verdicts", "PARQUET"),
+        ("log-odds", "PARQUET"),
+        ("familiarity", "PARQUET"),
+        ("items", "JSONL"),
+        ("cards", "JSON"),
+        ("sensitivity", "JSON"),
+    ):
+        parser.add_argument(f"--{name}", type=Path, required=True, metavar=kind)
+    for name, kind in (
+        ("effects", "PARQUET"),
+        ("item-effects", "PARQUET"),
+        ("metrics", "JSON"),
+    ):
+        parser.add_argument(f"--{name}", type=Path, required=True, metavar=kind, help="to write")
+    return parser
+
+
+def main(args: argparse.Namespace) -> str:
+    """Write the metrics, the table of effects and that of items.
+
+    Raises:
+        DataError: a file is not usable, or is made from other responses than the rest.
+    """
+    params = load_params()  # before the slow imports: a misspelt key is told at once
+    from tqdm import tqdm
+
+    from parallax.framing.analysis.comparisons import order_pair
+    from parallax.framing.analysis.experiment import analyse_experiment
+    from parallax.framing.analysis.logs import read_logs
+    from parallax.framing.analysis.rows import effects_table, item_effects_table
+    from parallax.tracking import flatten, input_digests, numbers, stage_run
+
+    settings = params.analysis
+    logs = read_logs(
+        args.responses,
+        args.verdicts,
+        args.log_odds,
+        args.familiarity,
+        args.items,
+        args.cards,
+        [subject.name for subject in params.subjects],
+        params.judging.names,
+    )
+    sensitivity = read_json(args.sensitivity)
+    pairs = [order_pair(pair) for pair in params.subject_pairs]
+    tables = (args.responses, args.verdicts, args.log_odds, args.familiarity)
+    digests = input_digests(str(path) for path in tables)
+    used = {"analysis": settings.model_dump()}
+    with hold(args.metrics), stage_run("analyse", flatten(used), digests) as run:
+        with tqdm(total=len(logs.design.subjects), desc="analyse", unit="subject") as bar:
+            found = analyse_experiment(
+                logs, sensitivity, str(args.sensitivity), pairs, settings, bar.update
+            )
+        effects = effects_table(found.effects)
+        write_table(args.effects, effects)
+        write_table(args.item_effects, item_effects_table(logs))
+        write_json(args.metrics, found.metrics)
+        run.headline(metrics=numbers(found.metrics["headline"]))
+        run.log_table("effects", effects)
+        for path in (args.metrics, args.effects, args.item_effects):
+            run.log_file(path)
+    claims = "; ".join(
+        f"{subject}: {values['claim']}" for subject, values in found.metrics["headline"].items()
+    )
+    return f"analyse: {claims} -> {args.metrics}"
+
+
+if __name__ == "__main__":
+    run_stage(main, build_parser())

@@ -1,0 +1,76 @@
+import math
+
+import pytest
+
+from parallax.report.figures import Figures
+from parallax.report.framing_compared import (
+    across_rows,
+    difference_rows,
+    item_familiarity,
+    name_contrast,
+    pair_rows,
+    tertile_rows,
+)
+
+MINUS = "\N{MINUS SIGN}"
+
+
+@pytest.mark.parametrize(
+    ("short", "words"),
+    [
+        ("refusal_E-N", f"refusal E {MINUS} N"),
+        ("harmful_E-D", f"harmful compliance E {MINUS} D"),
+        ("log_odds_D-N", f"log-odds D {MINUS} N"),
+    ],
+)
+def test_short_names_are_spelt_out(short, words):
+    assert name_contrast(short) == words
+
+
+def test_tertiles_are_called_descriptive_with_few_items(framing):
+    rows = tertile_rows(framing.metrics.part("subjects", "organism"))
+    assert [row.name for row in rows[:3]] == [
+        f"refusal E {MINUS} N",
+        f"refusal E {MINUS} D",
+        f"harmful compliance E {MINUS} D",
+    ]
+    assert all(row.descriptive for row in rows)
+    assert sum(rows[0].counts) == rows[0].items == 8
+
+
+def test_endpoint_has_no_familiarity(framing):
+    assert tertile_rows(framing.metrics.part("subjects", "behind")) == ()
+    entry = item_familiarity(framing.familiarity, "behind")[0]
+    assert entry.tertile == "\N{EN DASH}"
+    assert math.isnan(entry.min_k_pp)
+
+
+def test_most_familiar_items_come_first(framing):
+    found = item_familiarity(framing.familiarity, "organism")
+    assert [entry.tertile for entry in found] == ["3", "3", "2", "2", "2", "1", "1", "1"]
+
+
+def test_differences_are_points_and_log_odds_are_nats():
+    entry = {"estimate": 0.118, "low": -0.01, "high": 0.2, "p": 0.01, "label": "marginal"}
+    values = {"log_odds_E-N": entry | {"p_bh": 0.2}, "refusal_E-N": entry | {"p_holm": 0.03}}
+    judged, nats = difference_rows("prototype", Figures(values, "x"))
+    assert (judged.estimate, judged.interval) == ("+11.8", f"{MINUS}1.0 to +20.0")
+    assert (judged.adjusted, nats.adjusted) == (0.03, 0.2)
+    assert (nats.estimate, nats.interval) == ("+0.12", f"{MINUS}0.01 to +0.20")
+
+
+def test_pairs_and_all_models_are_compared(framing):
+    (name,) = pair_rows(framing.metrics)
+    assert name == f"organism {MINUS} behind"
+    rows = pair_rows(framing.metrics)[name]
+    assert {row.judge for row in rows} == {"prototype", "lexical"}
+    judge, contrast, p, statistic, q_p = across_rows(framing.metrics)[0]
+    assert (judge, contrast) == ("lexical", f"refusal E {MINUS} N")
+    assert 0 < p <= 1
+    assert statistic >= 0 or math.isnan(statistic)
+    assert 0 <= q_p <= 1 or math.isnan(q_p)
+
+
+def test_one_model_alone_has_nothing_to_compare(lone):
+    assert pair_rows(lone.metrics) == {}
+    assert across_rows(lone.metrics) == ()
