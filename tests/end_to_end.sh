@@ -195,9 +195,9 @@ for task, name in (("cloze", "acc_F"), ("classification", "acc_F"), ("generation
     delta = metrics["delta"][task]["dRL_F" if task == "generation" else "dAcc_F"]
     assert abs(before - after - delta) < 2e-6, (task, before, after, delta)
 framing = json.load(open("metrics/framing.json"))
-assert framing["settings"]["items"] == 20, framing["settings"]
+assert framing["smollm2"]["items"] == 20, framing
 for name in ("refusal_E-N", "refusal_E-D", "harmful_E-D"):
-    effect = framing["headline"]["smollm2"][name]
+    effect = framing["smollm2"][name]
     assert effect["low"] <= effect["estimate"] <= effect["high"], (name, effect)
     assert 0 <= effect["p"] <= effect["p_holm"] <= 1, (name, effect)
 PYTHON

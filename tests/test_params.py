@@ -161,6 +161,14 @@ def test_a_value_out_of_bounds_is_refused_with_its_key_and_itself(key, value):
     assert "should" in message  # what is allowed
 
 
+@pytest.mark.parametrize(
+    "key", sorted(set(OUTSIDE) - {"scoring__first_sentence", "judging__allow_self"})
+)
+def test_yes_and_no_are_no_numbers(key):
+    message = refusal(changed(**{key: True}))
+    assert f"{key.replace('__', '.')}: True is no value for it" in message
+
+
 INSIDE = {
     "data__seed": (0, 2**32 - 1),
     "data__portrait_px": (32, 1024),

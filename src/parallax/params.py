@@ -4,7 +4,15 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from parallax.errors import ParamsError
 
@@ -29,6 +37,17 @@ REAL = 153
 
 class _Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _take_no_truth_for_a_number(cls, value: Any, info: ValidationInfo) -> Any:
+        # Without this, `epochs: yes` would train for one epoch.
+        if (
+            isinstance(value, bool)
+            and cls.model_fields[str(info.field_name)].annotation is not bool
+        ):
+            raise ValueError(f"{value} is no value for it: give a number or a text")
+        return value
 
 
 class Data(_Section):

@@ -40,7 +40,7 @@ def project(tmp_path, monkeypatch):
         "params": ["unlearn"],
         "metrics": [{"metrics/unlearning.json": {"cache": False}}],
     }
-    (top / "dvc.yaml").write_text(yaml.safe_dump({"stages": {"report": stage}}))
+    (top / "dvc.yaml").write_text(yaml.safe_dump({"stages": {"score": stage}}))
     for name in ("MLFLOW_TRACKING_URI", "DVC_ROOT", "DVC_EXP_NAME", "DVC_STAGE"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("DVC_NO_ANALYTICS", "1")

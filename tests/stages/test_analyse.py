@@ -14,7 +14,7 @@ from parallax.files import read_json, read_table, write_table
 from parallax.stages.analyse import build_parser, main
 
 TOP = Path(__file__).parents[2]
-WRITTEN = ("framing.json", "effects.parquet", "item_effects.parquet")
+WRITTEN = ("framing.json", "headline.json", "effects.parquet", "item_effects.parquet")
 # Differences in units of 1/14, of 20 items with zeros at the end.
 REFUSAL = [6, 1, 7, 1, 5, 1, 1, 4, 2, 3, 1, 4, -1, -2]
 HARMFUL = [1, 1, 1, 1, 2, 4]
@@ -54,7 +54,8 @@ def run():
     words = [f"--{name.replace('_', '-')}={name}.parquet" for name in inputs]
     words += ["--items=items.jsonl", "--cards=judges.json", "--sensitivity=sensitivity.json"]
     words += [f"--{p}={p.replace('-', '_')}.parquet" for p in ("effects", "item-effects")]
-    summary = main(build_parser().parse_args([*words, "--metrics=framing.json"]))
+    words += ["--analysis=framing.json", "--metrics=headline.json"]
+    summary = main(build_parser().parse_args(words))
     return summary, strict_json(Path("framing.json")), read_table(Path("effects.parquet"))
 
 
@@ -406,5 +407,6 @@ def test_the_headline_reaches_mlflow(folder, database):
     assert newest.data.metrics["tiny.refusal_E-N.estimate"] == 1
     assert newest.data.params["analysis.smallest_effect"] == "0.1"
     files = {file.path for file in client.list_artifacts(newest.info.run_id)}
-    assert set(WRITTEN) <= files
+    assert set(WRITTEN) - {"headline.json"} <= files
+    assert metrics["headline"] == read_json(Path("headline.json"))
     assert metrics == read_json(Path("framing.json"))

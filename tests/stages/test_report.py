@@ -11,7 +11,7 @@ from parallax.stages import report
 TOP = Path(__file__).parents[2]
 # Names of the framing half's inputs -> the stage's options.
 OPTIONS = {
-    "metrics": "framing-metrics",
+    "metrics": "analysis",
     "results": "framing-results",
     "prompts": "prompts",
     "pairs": "pairs",
@@ -85,7 +85,7 @@ def test_command_line_writes_page_and_plots_the_same_whenever_it_runs(tmp_path, 
 
 @pytest.mark.parametrize(
     ("name", "file"),
-    [("scored", r"scored\.parquet"), ("framing-metrics", r"framing\.json")],
+    [("scored", r"scored\.parquet"), ("analysis", r"framing\.json")],
 )
 def test_missing_input_leaves_nothing(tmp_path, run, monkeypatch, name, file):
     monkeypatch.chdir(tmp_path)

@@ -10,14 +10,14 @@ from parallax.tracking.sync import outdated_params, sync
 PIPELINE = """\
 stages:
   score:
-    cmd: printf '{"forget":{"acc_F":0.25,"gap":null},"set":"x"}' > metrics.json
+    cmd: mkdir -p metrics; printf '{"forget":{"acc_F":0.25,"gap":null},"set":"x"}' > metrics/unlearning.json
     params:
     - unlearn
     outs:
-    - metrics.json:
+    - metrics/unlearning.json:
         cache: false
 metrics:
-- metrics.json
+- metrics/unlearning.json
 """
 LOCK = """\
 schema: '2.0'
@@ -85,7 +85,10 @@ def test_experiments_and_commits_without_a_run_get_one_and_only_one(
     # DVC leaves out null.
     assert far.data.metrics == {"forget.acc_F": 0.25}
     assert far.data.tags["parallax.synced"] == "true"
-    assert far.data.tags["md5/metrics.json"] == plain.data.tags["md5/metrics.json"]
+    assert (
+        far.data.tags["md5/metrics/unlearning.json"]
+        == plain.data.tags["md5/metrics/unlearning.json"]
+    )
     assert (far.info.status, plain.info.status) == ("FINISHED", "FINISHED")
 
     # A stage that runs in the recorded experiment after all goes on in its run.

@@ -24,6 +24,7 @@ def build_parser() -> argparse.ArgumentParser:
     for name, kind in (
         ("effects", "PARQUET"),
         ("item-effects", "PARQUET"),
+        ("analysis", "JSON"),
         ("metrics", "JSON"),
     ):
         parser.add_argument(f"--{name}", type=Path, required=True, metavar=kind, help="to write")
@@ -69,10 +70,11 @@ def main(args: argparse.Namespace) -> str:
         effects = effects_table(found.effects)
         write_table(args.effects, effects)
         write_table(args.item_effects, item_effects_table(logs))
-        write_json(args.metrics, found.metrics)
+        write_json(args.analysis, found.metrics)
+        write_json(args.metrics, found.metrics["headline"])
         run.headline(metrics=numbers(found.metrics["headline"]))
         run.log_table("effects", effects)
-        for path in (args.metrics, args.effects, args.item_effects):
+        for path in (args.analysis, args.effects, args.item_effects):
             run.log_file(path)
     claims = "; ".join(
         f"{subject}: {values['claim']}" for subject, values in found.metrics["headline"].items()

@@ -36,7 +36,7 @@ def main(arguments: argparse.Namespace) -> str:
         arguments.profiles,
     )
     framing = read_framing_inputs(
-        arguments.framing_metrics,
+        arguments.analysis,
         arguments.framing_results,
         arguments.prompts,
         arguments.pairs,
@@ -68,7 +68,7 @@ def build_parser() -> argparse.ArgumentParser:
         ("validation", "unlearning: results of the data checks, JSON"),
         ("experiment", "unlearning: folder with portraits.parquet"),
         ("profiles", "unlearning: all people's profiles, parquet"),
-        ("framing-metrics", "framing: the analysis, JSON"),
+        ("analysis", "framing: the analysis, JSON"),
         ("framing-results", "framing: folder of the tables of effects, responses and verdicts"),
         ("prompts", "framing: prompts, parquet"),
         ("pairs", "framing: the items' two versions, parquet"),

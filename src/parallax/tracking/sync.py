@@ -7,6 +7,8 @@ dvc.lock, that has none. A second call adds nothing.
 
 import argparse
 import dataclasses
+import json
+import math
 import sys
 from collections.abc import Iterator, Mapping
 
@@ -27,6 +29,8 @@ from parallax.tracking.store import (
     startup_errors,
 )
 from parallax.tracking.values import flatten, numbers, param_texts
+
+METRICS = ("metrics/unlearning.json", "metrics/framing.json")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -119,10 +123,17 @@ def add_missing(tracker: Tracker, results: list[Result]) -> Iterator[str]:
         tags |= read_output_tags(result.lock)
         run_id = create_parent(tracker, whose, result.name, tags, result.time_ms)
         log_params(tracker, run_id, param_texts(flatten(params)))
-        metrics = numbers(dvc.api.metrics_show(rev=result.rev))
+        metrics = read_metrics(result.rev)
         log_metrics(tracker, run_id, [(*row, result.time_ms, 0) for row in metrics.items()])
         tracker.client.set_terminated(run_id, "FINISHED", result.time_ms)
         yield f"{result.name}: added"
+
+
+def read_metrics(rev: str) -> dict[str, float]:
+    """Return the numbers of a commit's metrics files by which executions are compared."""
+    texts = [git("show", f"{rev}:./{file}") for file in METRICS]
+    found = [row for text in texts if text for row in numbers(json.loads(text)).items()]
+    return {name: value for name, value in found if not math.isnan(value)}
 
 
 def sync() -> list[str]:
