@@ -10,7 +10,9 @@ from parallax.tracking.sync import outdated_params, sync
 PIPELINE = """\
 stages:
   score:
-    cmd: mkdir -p metrics; printf '{"forget":{"acc_F":0.25,"gap":null},"set":"x"}' > metrics/unlearning.json
+    cmd: >-
+      mkdir -p metrics;
+      printf '{"forget":{"acc_F":0.25,"gap":null},"set":"x"}' > metrics/unlearning.json
     params:
     - unlearn
     outs:
