@@ -14,8 +14,8 @@ import torch
 
 from parallax.framing.choosing import Decoding
 from parallax.framing.items import read_items
-from parallax.framing.prompts import read_frames
-from parallax.framing.respond import Order, interleave, plan_cells, plan_prompts
+from parallax.framing.prompts import plan_prompts, read_frames
+from parallax.framing.respond import Order, interleave, plan_cells
 from parallax.framing.sampling import Request, sample
 from parallax.framing.subjects import load_subject
 
