@@ -74,6 +74,21 @@ def test_mismatched_lengths_are_refused(tiny):
         tiny.encoder.encode_prompts(["Who?"], [None, None])
 
 
+def test_a_text_that_comes_again_is_tokenised_once(tiny, monkeypatch):
+    encoder = Encoder(tiny.processor)
+    given = []
+    monkeypatch.setattr(
+        encoder, "tokenizer", lambda texts: given.append(texts) or tiny.processor.tokenizer(texts)
+    )
+    samples = encoder.encode(["Who?"] * 3, ["Ana", "Ivo", "Ana"], [None] * 3)
+    assert given == [
+        ["USER: Who?\nASSISTANT:"],
+        ["USER: Who?\nASSISTANT: Ana", "USER: Who?\nASSISTANT: Ivo"],
+    ]
+    assert samples[0] == samples[2] == tiny.encoder.encode(["Who?"], ["Ana"], [None])[0]
+    assert samples[1] == tiny.encoder.encode(["Who?"], ["Ivo"], [None])[0]
+
+
 def test_nothing_encodes_to_nothing(tiny):
     assert tiny.encoder.encode([], [], []) == []
 

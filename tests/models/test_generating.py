@@ -32,9 +32,10 @@ def test_by_length_covers_every_index_once_longest_first():
 
 
 def test_by_beginning_puts_like_passages_of_like_length_together():
-    # Lengths of 2 or 3 first, then of 4 to 7.
+    # int(2 log2(1 + n)) is 3 for a length of 2, 4 for 3 and 4, 5 for 5 and 6.
     passages = [(1, 2, 3, 4), (9, 9), (1, 2, 3, 4, 5, 6), (1, 2), (1, 5, 0, 0, 0), (9, 1, 1)]
-    assert by_beginning(passages) == [3, 5, 1, 0, 2, 4]
+    assert by_beginning(passages) == [3, 1, 0, 5, 2, 4]
+    assert by_beginning([(), (1,), ()]) == [0, 2, 1]
 
 
 def test_answers_in_progress_are_padded_on_the_left_as_far_as_they_need():

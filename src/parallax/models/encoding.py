@@ -109,4 +109,8 @@ class Encoder:
         ]
 
     def _tokens(self, texts: Sequence[str]) -> list[list[int]]:
-        return [list(ids) for ids in self.tokenizer(list(texts))["input_ids"]] if texts else []
+        if not texts:
+            return []
+        distinct = list(dict.fromkeys(texts))  # options repeat their prompt
+        tokens = dict(zip(distinct, self.tokenizer(distinct)["input_ids"], strict=True))
+        return [tokens[text] for text in texts]

@@ -106,10 +106,10 @@ class Reader:
 
     def passage(self, sample: Sample) -> Passage:
         """Return the sample's tokens as the reader tells them apart."""
-        portrait = sample.portrait
-        if portrait is None:
+        if sample.portrait is None:
             return sample.tokens
-        return tuple(-1 - portrait if token == self._image else token for token in sample.tokens)
+        own = -1 - sample.portrait
+        return tuple([own if token == self._image else token for token in sample.tokens])
 
     def store(self, passages: Sequence[Passage]) -> torch.Tensor:
         """Read passages; return the places of their tokens (R, S), padded on the left."""
