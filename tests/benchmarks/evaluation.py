@@ -4,10 +4,10 @@ python tests/benchmarks/evaluation.py [--model models/sft] [--experiment data/ex
 
 Both sides answer all questions of the experiment with the same model in one process, and must agree
 on every text. The plain side does for each question what the official loop does: the processor on
-image and prompt, `generate` for one row, decode. Wall seconds are what a user waits for, with as many
-threads as torch takes; processor seconds stand beside them, since other work on the machine leaves
-them alone (with OMP_NUM_THREADS=1). The batched side is run several times, half of them before the
-plain side and half after it; its time is the mean of these runs.
+image and prompt, `generate` for one row, decode. Wall seconds are what a user waits for, with as
+many threads as torch takes; processor seconds stand beside them, since other work on the machine
+leaves them alone (with OMP_NUM_THREADS=1). The batched side is run several times, half of them
+before the plain side and half after it; its time is the mean of these runs.
 """
 
 import argparse
