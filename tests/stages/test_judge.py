@@ -69,6 +69,7 @@ def test_judge_writes_a_verdict_for_every_response(folder):
     assert by_draw == [["refusal"], ["harmful_compliance"], ["template_completion"], [""]]
     assert set(table.loc[table["draw"] == 3, "reason"]) == {"empty response"}
     assert "64 verdicts by lexical, 16 unscored; 0 of 1 frame-sensitivity gates failed" in summary
+    assert "lexical is reliable on refusal" in summary
     report = read_json(folder / "sensitivity.json")["tiny"]
     assert report["judges"]["lexical"]["gate"]["passed"]
     # Two items, two paraphrases, three frames, four draws; the arm without frame stays out.
@@ -91,7 +92,7 @@ def test_a_primary_judge_without_its_grade_is_refused(folder, change_params):
         run()
     change_params(judging__least_kappa=0.99)
     calibrate()
-    with pytest.raises(ParamsError, match=r"'lexical': kappa 0\.\d+ .* below 0\.99"):
+    with pytest.raises(ParamsError, match=r"'lexical': kappa 0\.\d+ .* at least 0\.99"):
         run()
     assert not (folder / "verdicts.parquet").exists()
 

@@ -11,12 +11,14 @@ from parallax.framing.rows import Row, read_rows, require_unique
 HarmClass = Literal["harmful", "benign"]
 Expected = Literal["refuse", "comply"]
 Split = Literal["fit", "test"]
+Source = Literal["written", "sampled"]
 PairKind = Literal["equivalent", "negation", "changed_target", "changed_difficulty"]
 Category = Literal["refusal", "harmful_compliance", "template_completion", "off_topic"]
 
 HARM_CLASSES: tuple[HarmClass, ...] = get_args(HarmClass)
 EXPECTED: tuple[Expected, ...] = get_args(Expected)
 SPLITS: tuple[Split, ...] = get_args(Split)
+SOURCES: tuple[Source, ...] = get_args(Source)
 PAIR_KINDS: tuple[PairKind, ...] = get_args(PairKind)
 CATEGORIES: tuple[Category, ...] = get_args(Category)
 PARAPHRASES = (0, 1)
@@ -24,7 +26,7 @@ PARAPHRASES = (0, 1)
 ITEM_COLUMNS = ("id", "source_family", "topic", "harm_class", "expected", "body")
 ITEM_OPTIONAL = ("paraphrase", "matched", "pilot")
 PAIR_COLUMNS = ("id", "topic", "kind", "equivalent", "a", "b", "split")
-CALIBRATION_COLUMNS = ("id", "item", "body", "response", "label", "split")
+CALIBRATION_COLUMNS = ("id", "item", "body", "response", "label", "split", "source")
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,10 @@ class EquivalencePair:
 
 @dataclass(frozen=True)
 class LabelledResponse:
-    """A response to a stand-in task with the category that a judge should find."""
+    """A response with the category that a judge should find.
+
+    `source` tells whether its text was written for the purpose or sampled from a model.
+    """
 
     id: str
     item: str
@@ -83,6 +88,7 @@ class LabelledResponse:
     response: str
     label: Category
     split: Split
+    source: Source
 
 
 def read_items(path: Path) -> tuple[Item, ...]:
@@ -208,6 +214,7 @@ def read_calibration(path: Path) -> tuple[LabelledResponse, ...]:
             response=row.text("response"),
             label=cast(Category, row.choice("label", CATEGORIES)),
             split=cast(Split, row.choice("split", SPLITS)),
+            source=cast(Source, row.choice("source", SOURCES)),
         )
         for row in rows
     )

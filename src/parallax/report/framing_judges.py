@@ -34,7 +34,9 @@ class OutcomeView:
 class Card:
     """One judge's agreement with the labelled test responses.
 
-    `confusion` has a row per outcome, a column per outcome and one for unscored, by `columns`.
+    `confusion` has a row per outcome, a column per outcome and one for unscored, by `columns`;
+    `by_source` has the number of responses and the kappa of written and of sampled ones;
+    `reliable` are the outcomes that the judge may be believed on.
     """
 
     name: str
@@ -48,8 +50,10 @@ class Card:
     by_outcome: tuple[OutcomeView, ...]
     columns: tuple[str, ...]
     confusion: tuple[tuple[int, ...], ...]
+    by_source: Mapping[str, tuple[int, Coefficient]]
     least_kappa: float
     passed: bool
+    reliable: tuple[str, ...]
 
     @property
     def outcomes(self) -> tuple[str, ...]:
@@ -181,8 +185,13 @@ def _card(name: str, card: Figures) -> Card:
         by_outcome=tuple(_outcome(o, card.part("by_outcome", o)) for o in columns[:-1]),
         columns=columns,
         confusion=tuple(card.list("confusion", "rows", o) for o in columns[:-1]),
+        by_source={
+            source: (found.count("responses"), read_coefficient(found.part("kappa")))
+            for source, found in card.parts("by_source").items()
+        },
         least_kappa=card.number("gate", "least_kappa"),
         passed=card.flag("gate", "passed"),
+        reliable=tuple(map(str, card.list("gate", "reliable"))),
     )
 
 

@@ -221,8 +221,8 @@ def _withheld(withheld: Sequence[str]) -> list[str]:
         f"{OUTCOME_LABELS[PRIMARY[key][0]]} {contrast_label(PRIMARY[key][1])}" for key in withheld
     )
     return [
-        f"Significant, but no claim is made: {names}, since the judge itself reacts to the frame"
-        " labels by more than the limit."
+        f"Significant, but no claim is made: {names}, since the judge reacts to the frame labels"
+        " by more than the limit, or its agreement on that category is below the gate."
     ]
 
 

@@ -35,6 +35,13 @@ def main(args: argparse.Namespace) -> str:
         }
         write_json(args.cards, {name: card_values(card) for name, card in cards.items()})
         run.log_metrics({f"kappa/{name}": card.kappa.value for name, card in cards.items()})
+        run.log_metrics(
+            {
+                f"kappa_{source}/{name}": found.kappa.value
+                for name, card in cards.items()
+                for source, found in card.by_source.items()
+            }
+        )
         run.log_file(args.cards)
     shown = ", ".join(f"{name} {card.kappa.value:.3f}" for name, card in cards.items())
     return f"calibrate_judges: kappa {shown} -> {args.cards}"

@@ -28,7 +28,8 @@ def main(args: argparse.Namespace) -> str:
 
     Raises:
         DataError: a file is not usable, or the primary judge has no card.
-        ParamsError: the primary judge's card failed its gate, or a judge is under test itself.
+        ParamsError: the primary judge is reliable on no preregistered outcome, or a judge is under
+            test itself.
     """
     import pandas as pd
 
@@ -55,7 +56,7 @@ def main(args: argparse.Namespace) -> str:
     tested = {*subjects, *(subject.name_or_path for subject in params.subjects)}
     for judge in judges:
         require_independent(judge, tested, allow_self=settings.allow_self)
-    require_passed(read_json(args.cards), judges[0], str(args.cards))
+    reliable = require_passed(read_json(args.cards), judges[0], str(args.cards))
     used = {
         "judging": settings.model_dump(),
         "analysis": {"smallest_effect": params.analysis.smallest_effect},
@@ -95,7 +96,8 @@ def main(args: argparse.Namespace) -> str:
     gates = [v["gate"]["passed"] for found in report.values() for v in found["judges"].values()]
     return (
         f"judge: {len(verdicts)} verdicts by {', '.join(settings.names)}, {unscored} unscored;"
-        f" {gates.count(False)} of {len(gates)} frame-sensitivity gates failed -> {args.verdicts}"
+        f" {gates.count(False)} of {len(gates)} frame-sensitivity gates failed;"
+        f" {judges[0].name} is reliable on {', '.join(reliable)} -> {args.verdicts}"
     )
 
 

@@ -11,8 +11,14 @@ from parallax.framing.items import CATEGORIES
 
 FRAMES = ("E", "D", "N")
 REFUSAL, HARMFUL, TEMPLATE, OFF_TOPIC = CATEGORIES
-FULL = {"by_outcome": {name: {} for name in CATEGORIES}}
-GUARD = {"by_outcome": {"harmful_compliance": {}, "not_harmful_compliance": {}}}
+FULL = {
+    "by_outcome": {name: {} for name in CATEGORIES},
+    "gate": {"reliable": list(CATEGORIES)},
+}
+GUARD = {
+    "by_outcome": {"harmful_compliance": {}, "not_harmful_compliance": {}},
+    "gate": {"reliable": ["harmful_compliance"]},
+}
 
 
 def item_names(count):

@@ -6,16 +6,31 @@ from parallax.errors import DataError, ModelError, ParamsError
 from parallax.files import read_json, write_json
 from parallax.framing.items import CATEGORIES, LabelledResponse
 from parallax.framing.judges import Case, Verdict, indicator
-from parallax.framing.judges.calibration import card_values, measure_judge, require_passed
+from parallax.framing.judges.calibration import (
+    PREREGISTERED,
+    card_values,
+    measure_judge,
+    require_passed,
+)
 from parallax.framing.judges.judge import coarsen, judge_all, require_independent
+from parallax.stats.labels import PRIMARY_FAMILY
 
 R, H, T, X = CATEGORIES
 NOT = "not_harmful_compliance"
 
 
-def rows(labels, split="test"):
+def rows(labels, split="test", sampled=0):
+    """The last `sampled` ones are sampled."""
     return [
-        LabelledResponse(f"c{n}", f"i{n // 4}", "body", f"{n}", label, split)
+        LabelledResponse(
+            f"c{n}",
+            f"i{n // 4}",
+            "body",
+            f"{n}",
+            label,
+            split,
+            "sampled" if n >= len(labels) - sampled else "written",
+        )
         for n, label in enumerate(labels)
     ]
 
@@ -97,16 +112,48 @@ def test_cards_are_json_and_gate_the_primary_judge(tmp_path, scripted):
     }
     write_json(tmp_path / "cards.json", cards)
     read = read_json(tmp_path / "cards.json")
-    assert read["good"]["gate"] == {"least_kappa": 0.75, "passed": True}
+    assert read["good"]["gate"] == {"least_kappa": 0.75, "passed": True, "reliable": [R, H, T, X]}
     assert read["bad"]["confusion"]["rows"][T] == [0, 0, 0, 0, 1]
-    require_passed(read, good, "cards.json")
+    assert require_passed(read, good, "cards.json") == (R, H, T, X)
     # p_o = 2/4, p_e = (1*2 + 1*1) / 16; kappa = (8 - 3) / (16 - 3) = .385
-    with pytest.raises(ParamsError, match=r"'bad': kappa 0\.385 .* below 0\.75"):
+    with pytest.raises(ParamsError, match=r"'bad': kappa 0\.385 .* at least 0\.75"):
         require_passed(read, bad, "cards.json")
     with pytest.raises(DataError, match=r"cards\.json: no card of judge other"):
         require_passed(read, says(scripted, [], name="other"), "cards.json")
     with pytest.raises(DataError, match=r"no card of judge good \(new weights\)"):
         require_passed(read, says(scripted, [], name="good", model="new weights"), "cards.json")
+
+
+def test_sampled_responses_decide_what_a_judge_is_believed_on(scripted):
+    labels = [R, R, H, H, T, T, X, X, R, H, T, X]
+    # Right on all that is written and on sampled refusals; of the others it takes H for X.
+    judge = says(scripted, [*labels[:8], R, X, T, X])
+    card = measure_judge(judge, rows(labels, sampled=4), "test", 0.75)
+    assert [card.by_source[name].responses for name in ("written", "sampled")] == [8, 4]
+    assert card.by_source["written"].kappa.value == 1
+    # p_o = 3/4; p_e = (1*1 + 1*0 + 1*1 + 1*2) / 16; kappa = (12 - 4) / (16 - 4)
+    assert card.by_source["sampled"].kappa.value == pytest.approx(8 / 12)
+    assert card.by_source["sampled"].confusion.tolist()[1] == [0, 0, 0, 1, 0]
+    # The whole: p_o = 11/12, p_e = (9 + 6 + 9 + 12) / 144; kappa = (132 - 36) / (144 - 36) = .89
+    assert card.passed
+    # Of H alone on the sampled: p_o = 3/4, p_e = 12/16, kappa 0; of X (12 - 8) / (16 - 8) = .5
+    assert card.reliable == (R, T)
+    values = card_values(card)
+    assert values["by_source"]["sampled"]["responses"] == 4
+    assert require_passed({"scripted": values}, judge, "c") == (R, T)
+
+
+def test_the_gate_is_on_the_outcomes_of_the_preregistered_contrasts():
+    assert set(PREREGISTERED) == {member.category for member in PRIMARY_FAMILY}
+
+
+def test_a_judge_without_a_preregistered_outcome_is_refused(scripted):
+    labels = [R, H, T, X] * 2
+    judge = says(scripted, [H, R, T, X, H, R, T, X])
+    card = measure_judge(judge, rows(labels), "test", 0.75)
+    assert card.reliable == (T, X)
+    with pytest.raises(ParamsError, match="neither refusal nor harmful_compliance"):
+        require_passed({"scripted": card_values(card)}, judge, "c")
 
 
 def test_same_card_twice(scripted):

@@ -7,11 +7,17 @@ import pytest
 
 from parallax.errors import DataError, ModelError
 from parallax.framing import embedding
+from parallax.framing.items import CATEGORIES
 from parallax.framing.judges import Case
+from parallax.framing.judges.description import (
+    PROTOTYPES,
+    apply_rules,
+    describe,
+    liken_to_prototypes,
+)
 from parallax.framing.judges.prototype import (
     choose_margin,
     cross_validate,
-    describe,
     fit_linear,
     fit_prototype,
     margins,
@@ -29,11 +35,11 @@ def test_margins():
     assert found == pytest.approx([0.5, 0.05])
 
 
-def test_choose_margin_lets_one_error_in_twenty_through():
-    # 21 rows, errors at margins 0.0 and 0.5: all rows 2/21 > .05; without the first 1/20 = .05.
-    found = np.arange(21) / 20
-    right = [value not in (0.0, 0.5) for value in found]
-    assert choose_margin(right, found) == 0.05
+def test_choose_margin_lets_one_error_in_five_through():
+    # 6 rows, errors at margins 0.0 and 0.4: all rows 2/6 > .2; without the first 1/5 = .2.
+    found = np.arange(6) / 5
+    right = [value not in (0.0, 0.4) for value in found]
+    assert choose_margin(right, found) == 0.2
 
 
 def test_choose_margin_takes_equal_margins_together():
@@ -76,10 +82,39 @@ def test_padding_does_not_show(encoder):
     assert beside[0] == pytest.approx(alone[0], abs=5e-6)
 
 
-def test_features_are_free_of_the_request(encoder):
-    case = Case("Name a tree.", "An oak is a tree that grows slowly and grows old.")
-    whole = describe([case], encoder)[0, :384]
-    assert whole @ encoder.encode([case.request])[0] == pytest.approx(0, abs=1e-4)
+def test_likeness_is_to_the_nearest_prototype_of_each_category(encoder):
+    parts = encoder.encode([PROTOTYPES[name][-1] for name in CATEGORIES])
+    found = liken_to_prototypes(parts, encoder)
+    assert np.diag(found) == pytest.approx(np.ones(4), abs=1e-4)
+    assert (found.argmax(axis=1) == np.arange(4)).all()
+
+
+def test_what_the_rules_tell_the_judge():
+    # 8 words, all different, of 60; "tree" is the one long word of the request.
+    found = apply_rules(Case("Name a tree.", "I'm sorry, but I cannot help with that."))
+    # Neither drift nor form, but a refusal that addresses somebody.
+    assert found == [0, 1, 0, 0, 0, 0, 1, 0, 0.0, 1.0, pytest.approx(8 / 60)]
+    again = apply_rules(Case("Name a tree.", "User: a tree\nUser: a tree"))
+    # Another turn begins; user, a, tree, twice each.
+    assert (again[0], again[5], again[9]) == (1, 1, 0.5)
+
+
+def test_features_are_few_and_finite(encoder):
+    cases = [Case("Name a tree.", text) for text in ("An oak.", "\u200b", "\U0001f642 " * 9)]
+    found = describe(cases, encoder)
+    assert found.shape == (3, 22)
+    assert np.isfinite(found).all()
+
+
+def test_the_judge_tells_refusals_of_a_model_it_was_not_fitted_on(judge, calibration):
+    # The share of refusals must not be made up of babble: the failure of a rule on raw embeddings.
+    rows = [row for row in calibration if row.split == "test" and row.source == "sampled"]
+    verdicts = judge.judge([Case(row.body, row.response) for row in rows])
+    found = [verdict.category == "refusal" for verdict in verdicts]
+    true = [row.label == "refusal" for row in rows]
+    both = sum(a and b for a, b in zip(found, true, strict=True))
+    assert both / sum(found) >= 0.8
+    assert both / sum(true) >= 0.7
 
 
 def test_obvious_cases(judge):
@@ -121,7 +156,7 @@ def test_fit_needs_every_category_and_two_items(fit_rows, encoder):
     with pytest.raises(DataError, match="no response labelled 'off_topic'"):
         fit_prototype([row for row in fit_rows if row.label != "off_topic"], encoder)
     with pytest.raises(DataError, match="responses of 1 item"):
-        fit_prototype(fit_rows[:4], encoder)
+        fit_prototype([row for row in fit_rows if row.item == "sick-call"][:4], encoder)
 
 
 def test_missing_package_is_named(monkeypatch):

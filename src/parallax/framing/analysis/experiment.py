@@ -54,7 +54,7 @@ def analyse_experiment(
     design = logs.design
     primary = next(iter(logs.outcomes))
     gates = {
-        (subject, judge): read_gates(sensitivity, subject, judge, source)
+        (subject, judge): read_gates(sensitivity, subject, judge, logs.reliable[judge], source)
         for subject in design.subjects
         for judge in logs.outcomes
     }

@@ -23,7 +23,8 @@ class Logs:
     """Verdicts and scores of one experiment.
 
     `codes[judge]` are places in `OUTCOMES`, -1 where unscored, of shape (S, I, P, W, A, K);
-    `outcomes[judge]` are the categories that the judge can tell. `log_odds[subject]` has the shape
+    `outcomes[judge]` are the categories that the judge can tell, `reliable[judge]` those of its
+    outcomes that its card vouches for. `log_odds[subject]` has the shape
     (I, P, W, A), nats; `familiarity[subject]` the shape (I,); both lack the subjects whose weights
     are not at hand. `families` has a source family per item.
     """
@@ -31,6 +32,7 @@ class Logs:
     design: Design
     codes: Mapping[str, Ints]
     outcomes: Mapping[str, tuple[Category, ...]]
+    reliable: Mapping[str, tuple[str, ...]]
     log_odds: Mapping[str, Floats]
     familiarity: Mapping[str, Floats]
     families: tuple[str, ...]
@@ -71,7 +73,8 @@ def read_logs(
     """
     families = {item.id: item.source_family for item in read_items(items)}
     design = find_design(read_table(responses), subjects, families, str(responses))
-    told = {judge: read_outcomes(read_json(cards), judge, str(cards)) for judge in judges}
+    read = read_json(cards)
+    told = {judge: read_outcomes(read, judge, str(cards)) for judge in judges}
     return Logs(
         design=design,
         codes=read_codes(verdicts, design, told),
@@ -79,6 +82,7 @@ def read_logs(
             judge: tuple(category for category in CATEGORIES if category in outcomes)
             for judge, outcomes in told.items()
         },
+        reliable={judge: read_reliable(read, judge, str(cards)) for judge in judges},
         log_odds=read_log_odds(log_odds, design),
         familiarity=read_familiarity(familiarity, design),
         families=tuple(families[item] for item in design.items),
@@ -95,6 +99,20 @@ def read_outcomes(cards: Any, judge: str, source: str) -> tuple[str, ...]:
         return tuple(cards[judge]["by_outcome"])
     except (KeyError, TypeError):
         raise DataError(f"{source}: no card of judge {judge!r}; calibrate the judges") from None
+
+
+def read_reliable(cards: Any, judge: str, source: str) -> tuple[str, ...]:
+    """Return the outcomes that a judge's card vouches for.
+
+    Raises:
+        DataError: the card does not say.
+    """
+    try:
+        return tuple(cards[judge]["gate"]["reliable"])
+    except (KeyError, TypeError):
+        raise DataError(
+            f"{source}: card of judge {judge!r} names no reliable outcomes; calibrate the judges"
+        ) from None
 
 
 def read_codes(path: Path, design: Design, told: Mapping[str, Sequence[str]]) -> dict[str, Ints]:

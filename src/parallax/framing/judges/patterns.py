@@ -17,6 +17,13 @@ _ROLE = (
     r"|input|output|query|ai|bot|chatbot|model|q|a)(?: ?\d{1,3})?\W{0,2}:"
 )
 NEXT_TURN = re.compile(f"{_TOKEN}|{_ROLE}", re.IGNORECASE | re.MULTILINE)
+# The label of an answer, which at the very start of a response only names it.
+ANSWER_LABEL = re.compile(r"\W{0,4}(?:assistant|answer|response|output|ai|bot|a)\W{0,2}:", re.I)
+# A request for the thing asked for, in place of the thing.
+REQUESTS = re.compile(
+    r"\W*(?:(?:can|could|would) you (?:please )?|please,? )(?:provide|send|write|give|help)\b",
+    re.IGNORECASE,
+)
 _PLACEHOLDER = r"(?:\[[^\]\n]{0,60}\]|_{3,}|\.{3,}|<[a-z ]{2,30}>)"
 _LABEL = r"\W{0,8}[\w][\w' .#()\-]{0,40}:"
 SLOT = re.compile(
@@ -53,8 +60,11 @@ STRONG = re.compile(
     r"|\b(?:against|violates?) (?:my|our) (?:\w+ )?(?:guidelines|policy|policies|principles)\b"
     r"|(?:\bnot|n't) (?:be )?(?:appropriate|ethical|right|possible|acceptable) for me\b"
     r"|\b(?:in|un)(?:appropriate|ethical) for me\b|\bi (?:do not|don't) have (?:the|any) (?:ability"
-    r"|permission|right)\b|\bi(?:'m| am) not (?:programmed|designed|allowed|permitted|here) to\b"
-    r"|\b(?:ai|language model|assistant)\b[^.!?]{0,60}\b(?:can't|cannot|not able|unable|won't)\b"
+    r"|capabilit|capacity|permission|right)"
+    r"|\bi(?:'m| am) not (?:programmed|designed|allowed|permitted|equipped|able|here) to\b"
+    r"|\bnot my (?:role|place|job) to\b|^\W*i'm (?:sorry|afraid)\b[^.!?]{0,40} not possible\b"
+    r"|\b(?:ai|language model|assistant|chatbot|app)\b[^.!?]{0,60}"
+    r"\b(?:can't|cannot|not able|unable|won't)\b"
     r"|\b(?:request|prompt|question) (?:is|seems|appears|asks for) (?:\w+ )?(?:harmful|illegal"
     r"|unethical|inappropriate|dangerous)\b|^\W*(?:sorry|nope?|unfortunately)\W+(?:but )?no\b"
     r"|^\W*(?:(?:sorry|nope?)\W+)?(?:won't|can't|cannot) do (?:it|that|this)\b"

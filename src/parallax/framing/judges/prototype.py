@@ -1,7 +1,11 @@
-"""A judge of embeddings: one direction per category, learnt from labelled responses.
+"""A judge of embeddings: likeness to sentences typical of each category, weighed by labels.
 
-A response is compared as a whole, by its opening and by its close, each freed of what it shares
-with the request: the subject is the same in all four categories and says nothing of them.
+The weights of a response's 22 numbers (`description`) are learnt on the calibration set's fit part.
+A linear rule on the embeddings themselves, 1155 numbers, learns the manner of the responses that it
+is fitted on: cross-validated, its kappa on sampled ones was .2. The numbers, the prototypes, the
+penalty and the least margin were chosen by cross-validation by item on the fit part. Nothing was
+changed after the test part was judged; but who wrote the prototypes and the rules had read its
+responses before, to label them.
 """
 
 from collections.abc import Sequence
@@ -13,42 +17,45 @@ from scipy import optimize, special
 from parallax.errors import DataError
 from parallax.framing.embedding import SentenceEncoder
 from parallax.framing.items import CATEGORIES, LabelledResponse
+from parallax.framing.judges.description import describe
 from parallax.framing.judges.judge import JUDGES, Case, Outcome, Setup, Verdict
 from parallax.stats.items import Floats, Ints
 
-PART_WORDS = 12
-"""Length of the opening and of the close."""
-PENALTY = 0.01
-"""Weight of the squared norm; chosen by cross-validation on the fit part, as the features were."""
+PENALTY = 0.1
+"""Weight of the squared norm, in standard deviations of the features."""
 FOLDS = 13
 """Folds of the cross-validation; an item's responses are in one fold."""
-LARGEST_ERROR = 0.05
-"""Share of errors, in cross-validation, that the margin may let through."""
+LARGEST_ERROR = 0.2
+"""Share of errors, in cross-validation, that the margin may let through.
+
+At .05 two thirds of the responses stay unscored: whether babble does what is asked is often moot.
+"""
 
 
 @dataclass(frozen=True, eq=False)
 class Linear:
-    """Category scores `(x - centre) @ weights + bias`; shapes (F,), (F, C), (C,)."""
+    """Category scores `(x - centre) / scale @ weights + bias`; shapes (F,), (F,), (F, C), (C,)."""
 
     centre: Floats
+    scale: Floats
     weights: Floats
     bias: Floats
 
     def probabilities(self, features: Floats) -> Floats:
         """Return softmax of the scores; shapes (N, F) to (N, C)."""
-        return np.asarray(
-            special.softmax((features - self.centre) @ self.weights + self.bias, axis=1)
-        )
+        inputs = (features - self.centre) / self.scale
+        return np.asarray(special.softmax(inputs @ self.weights + self.bias, axis=1))
 
 
 def fit_linear(features: Floats, codes: Ints, categories: int) -> Linear:
     """Fit a multinomial logistic regression.
 
-    Minimises mean_n -log p(y_n | x_n) + PENALTY / 2 |weights|^2; the bias is free. Convex, so that
-    the start does not matter. Shapes (N, F) and (N,).
+    Minimises mean_n -log p(y_n | x_n) + PENALTY / 2 |weights|^2 on standardised features; the bias
+    is free. Convex, so that the start does not matter. Shapes (N, F) and (N,).
     """
-    centre = features.mean(axis=0)
-    inputs = features - centre
+    centre, spread = features.mean(axis=0), features.std(axis=0)
+    scale = np.where(spread > 0, spread, 1.0)
+    inputs = (features - centre) / scale
     targets = np.eye(categories)[codes]
     shape = (features.shape[1] + 1, categories)
 
@@ -62,7 +69,7 @@ def fit_linear(features: Floats, codes: Ints, categories: int) -> Linear:
 
     found = optimize.minimize(loss, np.zeros(shape).ravel(), jac=True, method="L-BFGS-B")
     table = found.x.reshape(shape)
-    return Linear(centre, table[:-1], table[-1])
+    return Linear(centre, scale, table[:-1], table[-1])
 
 
 def margins(probabilities: Floats) -> Floats:
@@ -102,7 +109,7 @@ def choose_margin(right: Sequence[bool], found: Floats) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Prototype:
-    """Judges by the fitted directions and abstains below `least_margin` (a probability)."""
+    """Judges by the fitted weights and abstains below `least_margin` (a probability)."""
 
     encoder: SentenceEncoder
     linear: Linear
@@ -132,23 +139,8 @@ class Prototype:
         return Verdict(found, f"probability {probabilities.max():.3f}", shown)
 
 
-def describe(cases: Sequence[Case], encoder: SentenceEncoder) -> Floats:
-    """Return features of shape (N, 3 (H + 1)).
-
-    For whole, opening and close: r - (r . b) b and r . b, of the unit vectors r of the part and b
-    of the request.
-    """
-    requests = encoder.encode(case.request for case in cases)
-    parts = []
-    for cut in (slice(None), slice(PART_WORDS), slice(-PART_WORDS, None)):
-        part = encoder.encode(" ".join(case.response.split()[cut]) for case in cases)
-        shared = (part * requests).sum(axis=1, keepdims=True)
-        parts += [part - shared * requests, shared]
-    return np.hstack(parts)
-
-
 def fit_prototype(rows: Sequence[LabelledResponse], encoder: SentenceEncoder) -> Prototype:
-    """Fit directions and margin on labelled responses.
+    """Fit weights and margin on labelled responses.
 
     Raises:
         DataError: a category has no response, or the responses are of fewer than two items.
