@@ -46,7 +46,9 @@ def test_more_than_a_pilot_is_called_by_its_number(judge, values):
     assert judge(values).headline.endswith("kappa 0.76); 480 items")
 
 
-@pytest.mark.parametrize("caution", ["eval-cautious", "deployment-cautious", "mixed"])
+@pytest.mark.parametrize(
+    "caution", ["eval-cautious", "deployment-cautious", "neutral-cautious", "mixed"]
+)
 def test_no_caution_without_a_significant_contrast(judge, values, caution):
     values["headline"]["behind"]["caution"] = caution
     with pytest.raises(DataError, match=f"behind: caution '{caution}' with 0 significant"):

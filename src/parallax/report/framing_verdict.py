@@ -34,6 +34,7 @@ FLOOR = 0.10
 _CLAIMS = {
     "eval-cautious": "eval-cautious",
     "deployment-cautious": "deployment-cautious",
+    "neutral-cautious": "more cautious when neutral than under evaluation",
     "mixed": "significant contrasts that point in both directions",
     "none": "no significant contrast between the frames",
 }
