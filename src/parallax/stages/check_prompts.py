@@ -3,13 +3,12 @@
 import argparse
 import dataclasses
 import functools
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from parallax.errors import DataError
-from parallax.files import read_json, read_table, write_json
+from parallax.files import read_json, read_table
 from parallax.params import load_params
 from parallax.stages.command import hold, run_stage
 
@@ -55,9 +54,10 @@ def main(args: argparse.Namespace) -> str:
     framing = load_params().framing  # before the slow imports: a misspelt key is told at once
     from parallax.framing.prompts import EVALUATION_WORDS, PERMISSION_WORDS, find_words
     from parallax.tracking import flatten, input_digests, stage_run
+    from parallax.validation.conclusion import conclude_checks
     from parallax.validation.prompt_tables import Plan, Reading
     from parallax.validation.prompts import prompt_checks, prompt_frames
-    from parallax.validation.suite import describe_failures, run_checks
+    from parallax.validation.suite import run_checks
 
     plan = Plan(framing.clause_set, framing.wordings, framing.arms)
     reading = Reading(
@@ -72,20 +72,8 @@ def main(args: argparse.Namespace) -> str:
         report = run_checks(
             prompt_checks(), prompt_frames(_inputs(args, framing.item_set), plan, reading)
         )
-        write_json(args.out, report)
-        run.log_file(args.out)
-        failed = [check["name"] for check in report["checks"] if not check["success"]]
-        rows = sum(check["rows_checked"] for check in report["checks"])
-        run.log_metrics(
-            {"checks": len(report["checks"]), "failed_checks": len(failed), "rows_checked": rows}
-        )
-        if failed:
-            print(*describe_failures(report), sep="\n", file=sys.stderr)
-            raise DataError(
-                f"{len(failed)} of {len(report['checks'])} checks of the prompts did not pass"
-                f" ({', '.join(failed)}): mend the rows named above; {args.out} has all checks"
-            )
-    return f"check_prompts: {len(report['checks'])} checks of {rows} rows passed -> {args.out}"
+        passed = conclude_checks(report, "prompts", args.out, run)
+    return f"check_prompts: {passed}"
 
 
 def _inputs(args: argparse.Namespace, item_set: "ItemSet") -> "Inputs":

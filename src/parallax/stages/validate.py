@@ -1,12 +1,11 @@
 """Stage `validate`: refuse data that would make the experiment's numbers wrong."""
 
 import argparse
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from parallax.errors import DataError
-from parallax.files import read_json, read_table, write_json
+from parallax.files import read_json, read_table
 from parallax.records import Person
 from parallax.stages.command import run_stage
 
@@ -25,27 +24,16 @@ def main(arguments: argparse.Namespace) -> str:
         DataError: a check failed or could not be evaluated; a line for each is on stderr.
     """
     from parallax.tracking import input_digests, stage_run
-    from parallax.validation.suite import describe_failures, run_checks
+    from parallax.validation.conclusion import conclude_checks
+    from parallax.validation.suite import run_checks
     from parallax.validation.umu import Sizes, umu_checks, umu_frames
 
     sizes = Sizes()
     digests = input_digests(str(path) for path in (arguments.data, arguments.experiment))
     with stage_run("validate", inputs=digests) as run:
         report = run_checks(umu_checks(sizes), umu_frames(_inputs(arguments), sizes))
-        write_json(arguments.out, report)
-        run.log_file(arguments.out)
-        failed = [check["name"] for check in report["checks"] if not check["success"]]
-        rows = sum(check["rows_checked"] for check in report["checks"])
-        run.log_metrics(
-            {"checks": len(report["checks"]), "failed_checks": len(failed), "rows_checked": rows}
-        )
-        if failed:
-            print(*describe_failures(report), sep="\n", file=sys.stderr)
-            raise DataError(
-                f"{len(failed)} of {len(report['checks'])} checks of the data did not pass"
-                f" ({', '.join(failed)}): mend the rows named above; {arguments.out} has all checks"
-            )
-    return f"validate: {len(report['checks'])} checks of {rows} rows passed -> {arguments.out}"
+        passed = conclude_checks(report, "data", arguments.out, run)
+    return f"validate: {passed}"
 
 
 def _inputs(arguments: argparse.Namespace) -> "Inputs":
