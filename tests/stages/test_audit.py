@@ -1,7 +1,6 @@
 from pathlib import Path
 
 import pytest
-import yaml
 
 from parallax.errors import DataError, ParamsError
 from parallax.files import read_json, read_table, write_table
@@ -15,16 +14,13 @@ FILES = ("audit.parquet", "audit.json")
 
 
 @pytest.fixture
-def run(tmp_path, monkeypatch, database):
+def run(place, change_params):
     """`run(**values of params.audit)` audits all shipped items in an empty folder."""
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", database)
-    monkeypatch.chdir(tmp_path)
-    write_table(tmp_path / "pairs.parquet", pairs_table(read_items(RAW / "items.jsonl")))
+    write_table(place / "pairs.parquet", pairs_table(read_items(RAW / "items.jsonl")))
 
     def call(labelled=RAW / "equivalence_pairs.jsonl", **values):
-        params = yaml.safe_load((TOP / "params.yaml").read_text(encoding="utf-8"))
-        params["audit"] |= {"least_sensitivity": 0.9, "least_specificity": 0.8, **values}
-        Path("params.yaml").write_text(yaml.safe_dump(params))
+        values = {"least_sensitivity": 0.9, "least_specificity": 0.8} | values
+        change_params(**{f"audit__{key}": value for key, value in values.items()})
         command = f"--pairs pairs.parquet --labelled {labelled}"
         command += f" --out {FILES[0]} --report {FILES[1]}"
         return audit.main(audit.build_parser().parse_args(command.split()))

@@ -42,15 +42,10 @@ def tokenizer(tmp_path_factory):
 
 
 @pytest.fixture
-def place(tmp_path, monkeypatch, database):
+def place(place):
     """An empty folder to run in, with parameters for the world's wordings and arms."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", database)
-    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
-    for name in ("DVC_ROOT", "DVC_STAGE", "DVC_EXP_NAME", "DVC_EXP_BASELINE_REV"):
-        monkeypatch.delenv(name, raising=False)
     write_params()
-    return tmp_path
+    return place
 
 
 def write_params(**changes):

@@ -1,7 +1,6 @@
 from pathlib import Path
 
 import pytest
-import yaml
 
 from parallax.errors import DataError
 from parallax.files import digest, read_table
@@ -13,20 +12,18 @@ RAW = TOP / "data" / "raw" / "framing"
 
 
 @pytest.fixture
-def run(tmp_path, monkeypatch):
+def run(place, change_params):
     """`run(**changes of params.framing)` runs the stage in an empty folder."""
-    monkeypatch.chdir(tmp_path)
 
     def call(items=RAW / "items.jsonl", **changes):
-        values = yaml.safe_load((TOP / "params.yaml").read_text(encoding="utf-8"))
-        values["framing"] |= {
+        values = {
             "item_set": "pilot",
             "clause_set": "length_matched",
             "wordings": ["l01"],
             "arms": ["E", "D", "N"],
             **changes,
         }
-        Path("params.yaml").write_text(yaml.safe_dump(values))
+        change_params(**{f"framing__{key}": value for key, value in values.items()})
         command = f"--items {items} --frames {RAW / 'frames.yaml'}"
         command += " --out data/prompts.parquet --pairs data/pairs.parquet"
         return prompts.main(prompts.build_parser().parse_args(command.split()))
