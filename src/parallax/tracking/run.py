@@ -207,7 +207,7 @@ def stage_run(
             run.log_params(params or {})
             run.log_inputs(inputs or {})
             yield run
-        except BaseException as error:
+        except BaseException as error:  # SIGTERM and Ctrl-C too: recorded, then raised again
             with contextlib.suppress(ParallaxError):
                 run.close(_status(error), f"{type(error).__name__}: {error}")
             raise

@@ -155,7 +155,7 @@ def _import_mlflow() -> None:
     gc.disable()
     try:
         import mlflow.store.tracking.sqlalchemy_store
-        import mlflow.tracking  # noqa: F401
+        import mlflow.tracking  # noqa: F401 - loaded here once, with collection off
     finally:
         gc.freeze()
         if collecting:

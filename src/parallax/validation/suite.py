@@ -58,6 +58,8 @@ class Report(TypedDict):
     checks: list[CheckResult]
 
 
+# great-expectations ships no types: mypy cannot see its base classes and decorators, here and
+# in ExpectNoFindings.
 class FindingsMetric(TableMetricProvider):  # type: ignore[misc]
     """Metric `parallax.findings`: the Findings of the finder of that name on a whole batch."""
 

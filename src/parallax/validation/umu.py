@@ -7,7 +7,7 @@ import great_expectations.expectations as gxe
 import pandas as pd
 
 # The finders register themselves when options, people and questions are imported.
-from parallax.validation import experiment, frames, options, people, questions  # noqa: F401
+from parallax.validation import experiment, frames, options, people, questions  # noqa: F401 - for that
 from parallax.validation.suite import Check, ExpectNoFindings, FrameBuilder, once
 from parallax.words import ALIKE_PERCENT
 

@@ -29,9 +29,11 @@ class Client(Protocol):
     """What is needed of `parallax.framing.endpoint.Endpoint`."""
 
     @property
-    def model(self) -> str: ...  # noqa: D102
+    def model(self) -> str:
+        """The model's name."""
+        ...
 
-    def complete(  # noqa: D102
+    def complete(
         self,
         prompt: str | Sequence[dict[str, str]],
         *,
@@ -39,7 +41,9 @@ class Client(Protocol):
         top_p: float,
         max_new_tokens: int,
         seed: int,
-    ) -> Completion: ...
+    ) -> Completion:
+        """Return the answer to one prompt."""
+        ...
 
 
 @dataclass(frozen=True)

@@ -50,23 +50,27 @@ class Verdict:
 
 
 class Judge(Protocol):
-    """One way to tell the categories apart.
-
-    `model` is the name of the weights behind it (None for rules), `outcomes` are the verdicts
-    that it can give, `deterministic` says that judging again cannot change one.
-    """
+    """One way to tell the categories apart."""
 
     @property
-    def name(self) -> str: ...  # noqa: D102
+    def name(self) -> str:
+        """What it is called in tables and parameters."""
+        ...
 
     @property
-    def model(self) -> str | None: ...  # noqa: D102
+    def model(self) -> str | None:
+        """The name of the weights behind it, None for rules."""
+        ...
 
     @property
-    def outcomes(self) -> tuple[Outcome, ...]: ...  # noqa: D102
+    def outcomes(self) -> tuple[Outcome, ...]:
+        """The verdicts that it can give."""
+        ...
 
     @property
-    def deterministic(self) -> bool: ...  # noqa: D102
+    def deterministic(self) -> bool:
+        """Whether judging again cannot change a verdict."""
+        ...
 
     def judge(self, cases: Sequence[Case]) -> list[Verdict]:
         """Return one verdict per case, in the cases' order."""
