@@ -22,8 +22,8 @@ CONTEXT = 512
 def channel_statistics(portraits: Iterable[bytes]) -> tuple[list[float], list[float]]:
     """Return each colour channel's mean and standard deviation over all pixels, in [0, 1].
 
-    Normalising by the data's own statistics instead of SigLIP's .5 made faces three times faster
-    to learn.
+    Drawn portraits are far from SigLIP's mean and deviation of .5: normalised by their own
+    statistics they differ more from each other.
     """
     import numpy as np
     from PIL import Image
