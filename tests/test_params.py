@@ -109,8 +109,14 @@ OUTSIDE = {
     "unlearn__npo__npo_beta": (0, -0.4, float("inf")),
     "evaluate__batch_size": (0,),
     "evaluate__max_new_tokens": (0,),
+    "scoring__compat": ("off", None),
     "scoring__matcher": ("fuzzy",),
+    "scoring__real_matcher": ("fuzzy",),
+    "scoring__option_letter": ("image",),
     "scoring__first_sentence": ("perhaps", 3),
+    "scoring__cut_reference": ("perhaps", 3),
+    "scoring__cut_at_assistant": ("perhaps", 3),
+    "scoring__tokenizer": ("ascii",),
     "framing__items": ("", None),
     "framing__item_set": ("half", None),
     "framing__clause_set": ("long",),
@@ -161,9 +167,13 @@ def test_a_value_out_of_bounds_is_refused_with_its_key_and_itself(key, value):
     assert "should" in message  # what is allowed
 
 
-@pytest.mark.parametrize(
-    "key", sorted(set(OUTSIDE) - {"scoring__first_sentence", "judging__allow_self"})
-)
+SWITCHES = {
+    "judging__allow_self",
+    *(f"scoring__{key}" for key in ("first_sentence", "cut_reference", "cut_at_assistant")),
+}
+
+
+@pytest.mark.parametrize("key", sorted(set(OUTSIDE) - SWITCHES))
 def test_yes_and_no_are_no_numbers(key):
     message = refusal(changed(**{key: True}))
     assert f"{key.replace('__', '.')}: True is no value for it" in message
@@ -237,6 +247,59 @@ def test_a_misspelt_method_is_told_the_methods():
 def test_both_weights_zero_are_refused():
     message = refusal(changed(unlearn__alpha=0, unlearn__beta=0))
     assert "unlearn: alpha and beta are both 0: give at least one modality a weight" in message
+
+
+OFFICIAL = {
+    "matcher": "exact",
+    "real_matcher": "difflib",
+    "option_letter": "text",
+    "first_sentence": False,
+    "cut_reference": True,
+    "cut_at_assistant": True,
+    "tokenizer": "rouge_score",
+}
+OTHERS = {
+    "matcher": "rapidfuzz",
+    "real_matcher": "exact",
+    "option_letter": "own",
+    "first_sentence": True,
+    "cut_reference": False,
+    "cut_at_assistant": False,
+    "tokenizer": "unicode",
+}
+
+
+def test_one_switch_sets_every_scoring_option():
+    official = parse_params(changed(scoring__compat="official")).scoring
+    assert official.model_dump() == {"compat": "official", **OFFICIAL}
+    default = parse_params(SHIPPED).scoring.model_dump()
+    assert all(default[key] != value for key, value in OFFICIAL.items())
+
+
+@pytest.mark.parametrize("key", OFFICIAL)
+def test_official_scoring_takes_no_other_value(key):
+    place = f"scoring__{key}"
+    parse_params(changed(scoring__compat="official", **{place: OFFICIAL[key]}))
+    message = refusal(changed(scoring__compat="official", **{place: OTHERS[key]}))
+    assert f"scoring: compat official has {key} {OFFICIAL[key]}, not {OTHERS[key]}" in message
+    assert f"set {key} to null, or compat to default" in message
+
+
+@pytest.mark.parametrize("key", OFFICIAL)
+def test_each_scoring_option_can_be_set_alone(key):
+    shipped = parse_params(SHIPPED).scoring.model_dump()
+    one = parse_params(changed(**{f"scoring__{key}": OFFICIAL[key]})).scoring.model_dump()
+    followers = {"real_matcher"} if key == "matcher" else set()
+    assert {name for name in one if one[name] != shipped[name]} == {key} | followers
+    assert all(one[name] == OFFICIAL[key] for name in {key} | followers)
+
+
+def test_scoring_options_of_a_command_line_replace_those_of_the_file(tmp_path):
+    path = tmp_path / "params.yaml"
+    path.write_text(yaml.safe_dump(changed(scoring__matcher="exact")), encoding="utf-8")
+    assert load_params(path).scoring.real_matcher == "exact"
+    scoring = load_params(path, scoring={"matcher": "difflib"}).scoring
+    assert (scoring.matcher, scoring.real_matcher) == ("difflib", "difflib")
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,8 @@
 """The typed form of params.yaml: unknown keys are refused, every value has bounds."""
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 import yaml
 from pydantic import (
@@ -24,6 +25,8 @@ Seed = Annotated[int, Field(ge=0, lt=2**32)]
 Schedule = Literal["constant", "linear", "cosine"]
 Method = Literal["ga", "gd", "kl", "po", "npo"]
 Matcher = Literal["rapidfuzz", "difflib", "exact", "likelihood"]
+Compat = Literal["default", "official"]
+Tokenizer = Literal["unicode", "rouge_score"]
 Dtype = Literal["float32", "bfloat16", "float16"]
 Name = Annotated[str, Field(min_length=1)]
 ClauseSet = Literal["main", "length_matched"]
@@ -33,6 +36,29 @@ JudgeName = Literal["lexical", "prototype", "rubric", "guard", "endpoint", "ense
 
 FICTITIOUS = 500
 REAL = 153
+
+
+# The scoring options of each `compat`; docs/scoring.md tells the two apart.
+SCORING: Mapping[Compat, Mapping[str, str | bool]] = {
+    "default": {
+        "matcher": "rapidfuzz",
+        "real_matcher": "rapidfuzz",
+        "option_letter": "own",
+        "first_sentence": True,
+        "cut_reference": False,
+        "cut_at_assistant": False,
+        "tokenizer": "unicode",
+    },
+    "official": {
+        "matcher": "exact",
+        "real_matcher": "difflib",
+        "option_letter": "text",
+        "first_sentence": False,
+        "cut_reference": True,
+        "cut_at_assistant": True,
+        "tokenizer": "rouge_score",
+    },
+}
 
 
 class _Section(BaseModel):
@@ -48,6 +74,9 @@ class _Section(BaseModel):
         ):
             raise ValueError(f"{value} is no value for it: give a number or a text")
         return value
+
+
+S = TypeVar("S", bound=_Section)
 
 
 class Data(_Section):
@@ -223,10 +252,33 @@ class Evaluate(_Section):
 
 
 class Scoring(_Section):
-    """From outputs to right and wrong."""
+    """From outputs to right and wrong; an option that is null is what `compat` says."""
 
+    compat: Compat
     matcher: Matcher
+    real_matcher: Matcher
+    option_letter: Literal["own", "text"]
     first_sentence: bool
+    cut_reference: bool
+    cut_at_assistant: bool
+    tokenizer: Tokenizer
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill_in(cls, values: Any) -> Any:
+        compat = values.get("compat") if isinstance(values, dict) else None
+        if compat not in ("default", "official"):
+            return values  # the fields say what is wrong
+        options = dict(SCORING[compat])
+        if compat == "default" and values.get("matcher") is not None:
+            options["real_matcher"] = values["matcher"]
+        for key, option in options.items():
+            if compat != "default" and values.get(key) not in (None, option):
+                raise ValueError(
+                    f"compat {compat} has {key} {option}, not {values[key]}: set {key} to null,"
+                    " or compat to default"
+                )
+        return {key: options.get(key) if value is None else value for key, value in values.items()}
 
 
 class Framing(_Section):
@@ -379,8 +431,10 @@ class Params(_Section):
         return self
 
 
-def load_params(path: Path = Path("params.yaml")) -> Params:
-    """Read and check params.yaml.
+def load_params(
+    path: Path = Path("params.yaml"), scoring: Mapping[str, object] | None = None
+) -> Params:
+    """Read and check params.yaml; `scoring` takes the place of options in that section.
 
     Raises:
         ParamsError: the file is missing, is not YAML, or a value is refused; one line names the
@@ -392,13 +446,28 @@ def load_params(path: Path = Path("params.yaml")) -> Params:
         raise ParamsError(f"{path}: no such file; run from the project's top folder") from None
     except yaml.YAMLError as error:
         raise ParamsError(f"{path}: not YAML ({' '.join(str(error).split())})") from None
+    if scoring and isinstance(values, dict) and isinstance(values.get("scoring"), dict):
+        values["scoring"] |= scoring
     return parse_params(values, str(path))
 
 
 def parse_params(values: Any, source: str = "params.yaml") -> Params:
     """Check a mapping as `load_params` does; `source` is named in errors."""
+    return _parse(Params, values, source)
+
+
+def parse_scoring(values: Any, source: str) -> Scoring:
+    """Check a mapping of every scoring option; `source` is named in errors.
+
+    Raises:
+        ParamsError: an option is missing or refused.
+    """
+    return _parse(Scoring, values, source)
+
+
+def _parse(section: type[S], values: Any, source: str) -> S:
     try:
-        return Params.model_validate(values)
+        return section.model_validate(values)
     except ValidationError as error:
         raise ParamsError(
             f"{source}: " + "; ".join(_explain(item) for item in error.errors())
@@ -413,5 +482,5 @@ def _explain(item: Any) -> str:
     if item["type"] == "missing":
         return f"{key} is missing: add it"
     if item["type"] == "value_error":
-        return f"{key}: {message}"
+        return f"{key}: {message}" if item["loc"] else message
     return f"{key} = {item['input']!r}: {message[:1].lower()}{message[1:]}"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from parallax.params import load_params
+from parallax.params import load_params, parse_scoring
 from parallax.report.html import Section, render_page
 from parallax.report.unlearning import build_sections
 
@@ -109,3 +109,10 @@ def test_method_without_retain_term_and_single_modality(inputs):
     page = render_page("Report", build_sections(dataclasses.replace(inputs, curves=curves), params))
     assert "GA with alpha 1" in page
     assert "Retain term" not in page
+
+
+def test_official_scoring_is_said(inputs, page):
+    scoring = dict.fromkeys(type(PARAMS.scoring).model_fields) | {"compat": "official"}
+    official = PARAMS.model_copy(update={"scoring": parse_scoring(scoring, "test")})
+    shown = render_page("Report", build_sections(inputs, official))
+    assert "Official scoring" in shown and "Official scoring" not in page

@@ -12,7 +12,7 @@ from parallax.files import read_table, write_json, write_table
 from parallax.records import MODELS
 from parallax.stages.command import run_stage
 from parallax.stages.score import build_parser, main, parse_outputs, read_sets
-from parallax.umu.scoring import OUTPUT_COLUMNS, SCORED_COLUMNS
+from parallax.umu.outputs import OUTPUT_COLUMNS, SCORED_COLUMNS
 
 PARAMS = Path(__file__).parents[2] / "params.yaml"
 SPLITS = {"forget": ["1"], "retain": ["2"], "real": ["501"]}
@@ -95,7 +95,8 @@ def rescore(*arguments):
 def test_outputs_become_a_scored_table_and_metrics(folder):
     summary, metrics = score()
     assert summary == (
-        "score: 72 outputs of base, retain_only, sft, unlearned by rapidfuzz -> metrics.json"
+        "score: 72 outputs of base, retain_only, sft, unlearned, compat default,"
+        " matcher rapidfuzz -> metrics.json"
     )
     scored = read_table(Path("scored.parquet"))
     assert list(scored.columns) == list(SCORED_COLUMNS)
@@ -129,13 +130,22 @@ def test_rescoring_with_the_same_matcher_gives_the_same_metrics(folder):
     assert Path("again.json").read_bytes() == Path("metrics.json").read_bytes()
 
 
-@pytest.mark.parametrize("matcher", ["difflib", "exact", "likelihood"])
-def test_rescoring_needs_neither_params_nor_the_other_files(folder, matcher):
-    _, metrics = score("--matcher", matcher, "--no-first-sentence")
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--compat", "official"],
+        *(
+            ["--compat", "default", "--matcher", name]
+            for name in ("difflib", "exact", "likelihood")
+        ),
+    ],
+)
+def test_rescoring_needs_neither_params_nor_the_other_files(folder, options):
+    _, metrics = score(*options)
     for path in folder.iterdir():
         if path.is_file() and path.name != "scored.parquet":
             path.unlink()
-    assert rescore("--matcher", matcher, "--no-first-sentence") == metrics
+    assert rescore(*options) == metrics
 
 
 def test_the_matcher_changes_what_it_should(folder):
@@ -156,13 +166,31 @@ def test_the_matcher_changes_what_it_should(folder):
 
 def test_params_are_used_and_overridden(folder):
     text = PARAMS.read_text(encoding="utf-8")
-    changed = text.replace("matcher: rapidfuzz", "matcher: likelihood")
+    changed = text.replace("\n  matcher: null", "\n  matcher: likelihood")
     assert changed != text
     Path("params.yaml").write_text(changed, encoding="utf-8")
     summary, metrics = score()
-    assert "by likelihood" in summary
+    assert "matcher likelihood" in summary
     assert metrics["sft"]["real"]["classification"]["acc_mul"] == 0
     assert score("--matcher", "exact")[1]["sft"]["real"]["classification"]["acc_mul"] == 1
+
+
+def test_official_is_one_switch(folder):
+    _, default = score()
+    official = rescore("--compat", "official")
+    # Forget, unlearned, image: "It is Lyon." is not the option itself; real: difflib maps "B".
+    assert default["unlearned"]["forget"]["classification"]["acc_mul"] == 1
+    assert official["unlearned"]["forget"]["classification"]["acc_mul"] == 0
+    assert default["unlearned"]["real"]["classification"]["acc_mul"] == 1
+    # No option shares a letter with "B", so that the first, Oslo, is taken.
+    assert official["unlearned"]["real"]["classification"]["acc_mul"] == 0
+    text = PARAMS.read_text(encoding="utf-8").replace("compat: default", "compat: official")
+    Path("params.yaml").write_text(text, encoding="utf-8")
+    summary, metrics = score(name="official.json")
+    assert "compat official, matcher exact" in summary
+    assert metrics == official
+    with pytest.raises(ParamsError, match="compat official has matcher exact, not difflib"):
+        rescore("--matcher", "difflib")
 
 
 def test_the_order_of_models_and_rows_does_not_change_a_byte(folder):

@@ -8,7 +8,7 @@ from parallax.umu.rouge import UnicodeTokenizer, measure_overlap
 
 
 def overlap(reference, output):
-    return measure_overlap([(reference, output)])[0]
+    return measure_overlap([(reference, output)], "unicode")[0]
 
 
 def test_hand_worked_overlap():
@@ -105,5 +105,20 @@ def test_on_ascii_the_scores_are_those_of_rouge_score_with_stemmer(reference, ou
 
 def test_pairs_keep_their_order_and_doubles():
     pairs = [("a b", "a b"), ("a b", "x"), ("a b", "a b"), ("x", "a b")]
-    assert [result.rouge_l for result in measure_overlap(pairs)] == [1, 0, 1, 0]
-    assert measure_overlap([]) == []
+    assert [result.rouge_l for result in measure_overlap(pairs, "unicode")] == [1, 0, 1, 0]
+    assert measure_overlap([], "unicode") == []
+
+
+def test_the_default_tokenizer_of_rouge_score_drops_other_letters():
+    korean, accented = (
+        ("그는 서울에서 태어났다",) * 2,
+        ("two engineers of Orléans", "two engineering"),
+    )
+    dropped, cut = measure_overlap([korean, accented], "rouge_score")
+    assert dropped.rouge_l == 0
+    # "Orléans" falls into "orl" and "ans": 5 words, of which "two" and the stem "engin": 2*2/(5+2).
+    assert cut.rouge_l == pytest.approx(4 / 7)
+    # BLEU splits at blanks and is the same for both.
+    assert [dropped.bleu, cut.bleu] == [
+        overlap.bleu for overlap in measure_overlap([korean, accented], "unicode")
+    ]

@@ -4,17 +4,10 @@ import pandas as pd
 import pytest
 
 from parallax.errors import DataError
+from parallax.params import Scoring, parse_scoring
 from parallax.umu.matchers import MATCHERS, Choice
-from parallax.umu.scoring import (
-    OUTPUT_COLUMNS,
-    SCORED_COLUMNS,
-    assign_sets,
-    check_scored,
-    score_choice,
-    score_cloze,
-    score_outputs,
-    sort_scored,
-)
+from parallax.umu.outputs import OUTPUT_COLUMNS
+from parallax.umu.scoring import score_choice, score_cloze, score_outputs
 
 CITIES = ("Oslo", "Lyon", "Porto", "Turin")
 
@@ -51,40 +44,54 @@ def table(*rows):
     return pd.DataFrame(rows, columns=list(OUTPUT_COLUMNS))
 
 
-def score(*rows, matcher="rapidfuzz", first_sentence=True):
-    return score_outputs(
-        table(*rows), MATCHERS[matcher], first_sentence=first_sentence, source="sft.parquet"
+def options(**given):
+    return parse_scoring(
+        dict.fromkeys(Scoring.model_fields) | {"compat": "default"} | given, "test"
     )
+
+
+def score(*rows, group="forget", **given):
+    return score_outputs(table(*rows).assign(set=group), options(**given), "sft.parquet")
 
 
 class TestCloze:
     @pytest.mark.parametrize("output", ["Lyon", "in LYON, France.", "It is lyon", "Lyons", "Lyon."])
     def test_first_sentence_holds_the_answer(self, output):
-        assert score_cloze(output, "Lyon", first_sentence=True)
+        assert score_cloze(output, "Lyon", first_sentence=True, cut_reference=False)
 
     @pytest.mark.parametrize("output", ["", "Ly on", "I don't know", ". Lyon", "No. It is Lyon"])
     def test_first_sentence_lacks_the_answer(self, output):
-        assert not score_cloze(output, "Lyon", first_sentence=True)
+        assert not score_cloze(output, "Lyon", first_sentence=True, cut_reference=False)
 
     def test_without_the_cut_later_sentences_count(self):
-        assert score_cloze("No. It is Lyon", "Lyon", first_sentence=False)
+        assert score_cloze("No. It is Lyon", "Lyon", first_sentence=False, cut_reference=False)
 
-    def test_a_full_stop_in_the_reference(self):
-        # The cut output "st" holds no "st. louis"; the cut reference "st" is in nearly anything.
-        assert not score_cloze("St. Louis", "St. Louis", first_sentence=True)
-        assert score_cloze("St. Louis", "St. Louis", first_sentence=False)
-        assert score_cloze("East Berlin", "St. Louis", first_sentence=False)
+    @pytest.mark.parametrize(
+        ("output", "first_sentence", "cut_reference", "right"),
+        [
+            # "st" holds no "st. louis".
+            ("St. Louis", True, False, False),
+            ("St. Louis", False, False, True),
+            ("East Berlin", False, False, False),
+            # "st" is in nearly anything.
+            ("St. Louis", True, True, True),
+            ("East Berlin", False, True, True),
+        ],
+    )
+    def test_a_full_stop_in_the_reference(self, output, first_sentence, cut_reference, right):
+        cuts = {"first_sentence": first_sentence, "cut_reference": cut_reference}
+        assert score_cloze(output, "St. Louis", **cuts) == right
 
     @pytest.mark.parametrize("reference", ["", "  "])
-    @pytest.mark.parametrize("first_sentence", [True, False])
-    def test_an_empty_reference_is_refused(self, reference, first_sentence):
+    @pytest.mark.parametrize("cut", [True, False])
+    def test_an_empty_reference_is_refused(self, reference, cut):
         with pytest.raises(DataError, match="every output would match"):
-            score_cloze("Lyon", reference, first_sentence=first_sentence)
+            score_cloze("Lyon", reference, first_sentence=not cut, cut_reference=cut)
 
     def test_a_reference_that_the_cut_empties_is_refused(self):
-        assert not score_cloze("Lyon", ".5", first_sentence=True)
+        assert not score_cloze("Lyon", ".5", first_sentence=True, cut_reference=False)
         with pytest.raises(DataError, match="every output would match"):
-            score_cloze("Lyon", ".5", first_sentence=False)
+            score_cloze("Lyon", ".5", first_sentence=False, cut_reference=True)
 
 
 class TestChoice:
@@ -130,6 +137,9 @@ class TestScoreOutputs:
         assert list(score(*rows, matcher="exact")["score"]) == [0, 0]
         assert list(score(*rows, matcher="likelihood")["matched_option"]) == ["A", ""]
         assert list(score(*rows, first_sentence=False)["score"]) == [1, 1]
+        korean = row(task="generation", reference="그는 서울", output="그는 서울")
+        assert list(score(korean)["score"]) == [1]
+        assert list(score(korean, tokenizer="rouge_score")["score"]) == [0]
 
     def test_modalities_may_order_their_options_differently(self):
         # The letter of one modality must not be read from the other.
@@ -140,50 +150,57 @@ class TestScoreOutputs:
         assert list(scored["matched_option"]) == ["B", "A"]
         assert list(scored["score"]) == [1, 1]
 
+    def test_the_letter_may_be_read_from_the_text_twin(self):
+        # The text says B of its own order, which is Oslo in the image's: right is what is wrong.
+        turned = [CITIES[3], CITIES[1], CITIES[0], CITIES[2]]
+        rows = [
+            choice_row(output="Oslo", options=[CITIES[1], CITIES[0], *CITIES[2:]]),
+            choice_row(output="Lyon", modality="text", options=turned),
+            choice_row(output="Lyon", modality="text", options=turned, field="residence"),
+            choice_row(output="Lyon", field="residence"),
+        ]
+        assert list(score(*rows)["score"]) == [0, 1, 1, 1]
+        assert list(score(*rows, option_letter="text")["score"]) == [1, 1, 1, 1]
+
+    def test_a_letter_that_no_twin_tells_is_refused(self):
+        with pytest.raises(DataError, match=r"person 7, .*, image: its text twin is missing"):
+            score(choice_row(), option_letter="text")
+
+    def test_real_people_may_have_a_matcher_of_their_own(self):
+        near = choice_row(output="It is Lyon")
+        mixed = {"matcher": "exact", "real_matcher": "difflib"}
+        assert list(score(near, group="retain", **mixed)["score"]) == [0]
+        assert list(score(near, group="real", **mixed)["score"]) == [1]
+        # Where it is null, they share the others'.
+        assert list(score(near, group="real", matcher="exact")["score"]) == [0]
+
+    def test_outputs_may_end_where_the_model_began_another_turn(self):
+        rows = [
+            choice_row(output="Oslo USER: no\nASSISTANT: Lyon", reference="Oslo"),
+            row(output="Oslo\nASSISTANT: Lyon"),
+            row(task="generation", reference="a b", output="a ASSISTANT: b"),
+        ]
+        assert list(score(*rows, matcher="exact")["score"]) == [0, 1, 0.8]
+        cut = score(*rows, matcher="exact", cut_at_assistant=True)
+        # "Oslo USER: no" is no option; a of a b: P 1, R 1/2, F 2/3.
+        assert list(cut["score"]) == [0, 0, pytest.approx(2 / 3)]
+        assert list(cut["output"]) == [r["output"] for r in rows]
+
     def test_a_refusal_is_mapped_too(self):
         scored = score(choice_row(output="I don't know"), choice_row(output="", modality="text"))
         assert set(scored["matched_option"]) <= set("ABCD")
 
     def test_outputs_are_not_changed_and_keep_their_order(self):
-        outputs = table(row(person_id="9"), row(person_id="10"))
+        outputs = table(row(person_id="9"), row(person_id="10")).assign(set="real")
         before = outputs.copy(deep=True)
-        scored = score_outputs(outputs, MATCHERS["exact"], first_sentence=True, source="x")
+        scored = score_outputs(outputs, options(), "x")
         pd.testing.assert_frame_equal(outputs, before)
-        pd.testing.assert_frame_equal(scored[list(OUTPUT_COLUMNS)], before)
-
-    @pytest.mark.parametrize(
-        ("changes", "message"),
-        [
-            ({"reference": " "}, "reference ' ' is empty"),
-            ({"output": None}, "output nan is no text"),
-            ({"task": "qa"}, "task 'qa' is none of classification, cloze, generation"),
-            ({"modality": "audio"}, "modality 'audio' is none of image, text"),
-            ({"task": "classification", "options": ["Lyon"]}, "options .* are not four texts"),
-            ({"task": "classification", "options": None}, "options None are not four texts"),
-        ],
-    )
-    def test_a_row_that_cannot_be_scored_is_named(self, changes, message):
-        bad = row(person_id="8", **changes)
-        with pytest.raises(DataError, match=rf"sft\.parquet: person 8, .*{message}"):
-            score(row(), bad)
+        pd.testing.assert_frame_equal(scored[list(before.columns)], before)
 
     def test_an_error_of_a_matcher_names_the_row(self):
         bad = choice_row(person_id="8", option_logprobs=[])
         with pytest.raises(DataError, match=r"sft\.parquet: person 8, .*image: option_logprobs"):
             score(choice_row(), bad, matcher="likelihood")
-
-    def test_a_doubled_row_is_named(self):
-        with pytest.raises(DataError, match="person 7, cloze of birth_city, image comes twice"):
-            score(row(), row(modality="text"), row(output="Oslo"))
-
-    def test_a_missing_column_is_named(self):
-        with pytest.raises(DataError, match=r"sft\.parquet: no column 'option_logprobs'"):
-            score_outputs(
-                table(row()).drop(columns="option_logprobs"),
-                MATCHERS["exact"],
-                first_sentence=True,
-                source="sft.parquet",
-            )
 
     def test_no_rows_give_no_scores(self):
         assert len(score()) == 0
@@ -191,47 +208,3 @@ class TestScoreOutputs:
     def test_generation_alone_and_judged_alone(self):
         assert list(score(row(task="generation"))["score"]) == [1]
         assert math.isnan(score(row())["rouge1"][0])
-
-
-SETS = {"forget": ["1"], "retain": ["2", "3"], "real": ["501"]}
-
-
-class TestSets:
-    def test_each_row_gets_the_set_of_its_person(self):
-        people = pd.Series(["501", "1", "3", "1"])
-        assert list(assign_sets(people, SETS, "splits.json")) == [
-            "real",
-            "forget",
-            "retain",
-            "forget",
-        ]
-
-    def test_a_person_in_no_set_or_in_two_is_named(self):
-        with pytest.raises(DataError, match=r"splits\.json: person 4 .* none of the sets"):
-            assign_sets(pd.Series(["1", "4"]), SETS, "splits.json")
-        with pytest.raises(DataError, match="person 1 is in the sets forget and real"):
-            assign_sets(pd.Series(["2"]), {**SETS, "real": ["1"]}, "splits.json")
-
-
-class TestScoredTable:
-    def scored(self):
-        return score(row()).assign(model="sft", set="forget", abstained=False)
-
-    def test_a_scored_table_is_accepted(self):
-        check_scored(self.scored(), "scored.parquet")
-
-    @pytest.mark.parametrize(("column", "value"), [("model", "gold"), ("set", "all")])
-    def test_an_unknown_model_or_set_is_named(self, column, value):
-        with pytest.raises(DataError, match=rf"scored\.parquet: {column} '{value}' is none of"):
-            check_scored(self.scored().assign(**{column: value}), "scored.parquet")
-
-    def test_an_unscored_table_is_refused(self):
-        with pytest.raises(DataError, match="no column 'abstained'"):
-            check_scored(self.scored().drop(columns="abstained"), "scored.parquet")
-
-    def test_tables_are_joined_and_sorted(self):
-        first = self.scored().assign(model="unlearned")
-        second = self.scored().assign(model="sft")
-        joined = sort_scored([first, second])
-        assert list(joined.columns) == list(SCORED_COLUMNS)
-        assert list(joined["model"]) == ["sft", "unlearned"]

@@ -61,7 +61,7 @@ def build_sections(inputs: UnlearningInputs, params: Params) -> list[Section]:
         _people(inputs, people),
         Section("checks", "Checks of the data", "checks", {"checks": inputs.checks}),
         Section("parameters", "Parameters of the run", "parameters", _parameters(params)),
-        Section("definitions", "What the numbers mean", "definitions", {"verdict": verdict}),
+        _definitions(params),
     ]
     return [dataclasses.replace(section, half=HALF) for section in sections]
 
@@ -113,6 +113,11 @@ def _curves(inputs: UnlearningInputs, params: Params) -> Section:
         training.append(Markup(drawing))
     data = {"terms": terms, "training": training, "steps": len(curve), "method": method}
     return Section("curves", "Loss curves", "curves", data)
+
+
+def _definitions(params: Params) -> Section:
+    data = {"verdict": verdict, "compat": params.scoring.compat}
+    return Section("definitions", "What the numbers mean", "definitions", data)
 
 
 def _ends(values: "pd.Series[float]") -> str:

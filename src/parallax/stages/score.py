@@ -3,7 +3,7 @@
 Score:   python -m parallax.stages.score --splits data/experiment/splits.json
              --refusals data/raw/refusals.txt --outputs base=results/base.parquet ...
              --scored results/scored.parquet --metrics metrics/unlearning.json
-Rescore: python -m parallax.stages.score --rescore results/scored.parquet --matcher difflib
+Rescore: python -m parallax.stages.score --rescore results/scored.parquet --compat official
              --metrics out.json
 """
 
@@ -11,11 +11,11 @@ import argparse
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from parallax.errors import DataError, ParamsError
 from parallax.files import read_json, read_table, write_json, write_table
-from parallax.params import Matcher, load_params
+from parallax.params import Scoring, load_params, parse_scoring
 from parallax.records import MODELS, SETS
 from parallax.stages.command import hold, run_stage
 
@@ -50,14 +50,15 @@ def build_parser() -> argparse.ArgumentParser:
         help="scored table to score again, in place of the four above",
     )
     parser.add_argument("--metrics", type=Path, required=True, metavar="JSON", help="to write")
-    parser.add_argument(
-        "--matcher", choices=get_args(Matcher), help="in place of scoring.matcher of params.yaml"
+    group = parser.add_argument_group(
+        "options of scoring",
+        "in place of those of params.yaml; with --compat nothing is read from there",
     )
-    parser.add_argument(
-        "--first-sentence",
-        action=argparse.BooleanOptionalAction,
-        help="in place of scoring.first_sentence of params.yaml",
-    )
+    for name, field in Scoring.model_fields.items():
+        how: dict[str, Any] = {"choices": get_args(field.annotation)}
+        if field.annotation is bool:
+            how = {"action": argparse.BooleanOptionalAction}
+        group.add_argument(f"--{name.replace('_', '-')}", **how)
     return parser
 
 
@@ -70,30 +71,29 @@ def main(args: argparse.Namespace) -> str:
     """
     from parallax.umu.metrics import measure
 
-    matcher, first_sentence = _choose(args)
+    scoring = _choose(args)
     inputs = (args.splits, args.refusals, args.outputs, args.scored)
     if bool(args.rescore) == any(inputs) or any(inputs) != all(inputs):
         raise ParamsError(
             "give --splits, --refusals, --outputs and --scored, or --rescore without them"
         )
     with hold(args.metrics):
-        if args.rescore:
-            scored = _rescore(args.rescore, matcher, first_sentence=first_sentence)
-        else:
-            scored = _score(args, matcher, first_sentence=first_sentence)
+        scored = _rescore(args.rescore, scoring) if args.rescore else _score(args, scoring)
         metrics = measure(scored)
         write_json(args.metrics, metrics)
         if args.scored:
             write_table(args.scored, scored)
-            settings = {"scoring": {"matcher": matcher, "first_sentence": first_sentence}}
-            _record(args, settings, scored, metrics)
+            _record(args, scoring, scored, metrics)
     models = ", ".join(dict.fromkeys(scored["model"]))
-    return f"score: {len(scored)} outputs of {models} by {matcher} -> {args.metrics}"
+    return (
+        f"score: {len(scored)} outputs of {models}, compat {scoring.compat},"
+        f" matcher {scoring.matcher} -> {args.metrics}"
+    )
 
 
 def _record(
     args: argparse.Namespace,
-    settings: Mapping[str, object],
+    scoring: Scoring,
     scored: "pd.DataFrame",
     metrics: Mapping[str, object],
 ) -> None:
@@ -101,7 +101,7 @@ def _record(
 
     outputs = parse_outputs(args.outputs).values()
     digests = input_digests(str(path) for path in [args.splits, *outputs])
-    with stage_run("score", flatten(settings), digests) as run:
+    with stage_run("score", flatten({"scoring": scoring.model_dump()}), digests) as run:
         values = numbers(metrics)
         run.log_metrics(values)
         run.headline(
@@ -114,52 +114,44 @@ def _record(
         run.log_file(args.scored)
 
 
-def _choose(args: argparse.Namespace) -> tuple[Matcher, bool]:
-    """Return matcher and first_sentence; params.yaml is read only for what was not given."""
-    if args.matcher is not None and args.first_sentence is not None:
-        return args.matcher, args.first_sentence
-    params = load_params()
-    return (
-        params.scoring.matcher if args.matcher is None else args.matcher,
-        params.scoring.first_sentence if args.first_sentence is None else args.first_sentence,
-    )
+def _choose(args: argparse.Namespace) -> Scoring:
+    """Return the options in effect; with --compat, params.yaml is not read."""
+    given = {name: getattr(args, name) for name in Scoring.model_fields}
+    if args.compat is not None:
+        return parse_scoring(given, "command line")
+    return load_params(scoring={k: v for k, v in given.items() if v is not None}).scoring
 
 
-def _score(args: argparse.Namespace, matcher: Matcher, *, first_sentence: bool) -> "pd.DataFrame":
+def _score(args: argparse.Namespace, scoring: Scoring) -> "pd.DataFrame":
     from parallax.umu.abstention import abstention_rule, read_refusals
-    from parallax.umu.matchers import MATCHERS
-    from parallax.umu.scoring import assign_sets, score_outputs, sort_scored
+    from parallax.umu.outputs import assign_sets, check_outputs, sort_scored
+    from parallax.umu.scoring import score_outputs
 
     sets = read_sets(args.splits)
     abstains = abstention_rule(read_refusals(args.refusals))
     tables = []
     for model, path in parse_outputs(args.outputs).items():
         outputs = read_table(path)
-        table = score_outputs(
-            outputs, MATCHERS[matcher], first_sentence=first_sentence, source=str(path)
-        )
-        table["model"] = model
-        table["set"] = assign_sets(table["person_id"], sets, str(args.splits))
-        table["abstained"] = table["output"].map(abstains)
-        tables.append(table)
+        check_outputs(outputs, str(path))
+        outputs["model"] = model
+        outputs["set"] = assign_sets(outputs["person_id"], sets, str(args.splits))
+        outputs["abstained"] = outputs["output"].map(abstains)
+        tables.append(score_outputs(outputs, scoring, str(path)))
     return sort_scored(tables)
 
 
-def _rescore(path: Path, matcher: Matcher, *, first_sentence: bool) -> "pd.DataFrame":
-    from parallax.umu.matchers import MATCHERS
-    from parallax.umu.scoring import check_scored, score_outputs, sort_scored
+def _rescore(path: Path, scoring: Scoring) -> "pd.DataFrame":
+    from parallax.umu.outputs import check_outputs, check_scored, sort_scored
+    from parallax.umu.scoring import score_outputs
 
     scored = read_table(path)
     check_scored(scored, str(path))
-    return sort_scored(
-        score_outputs(
-            outputs,
-            MATCHERS[matcher],
-            first_sentence=first_sentence,
-            source=f"{path}, model {model}",
-        )
-        for model, outputs in scored.groupby("model")
-    )
+    tables = []
+    for model, outputs in scored.groupby("model"):
+        source = f"{path}, model {model}"
+        check_outputs(outputs, source)
+        tables.append(score_outputs(outputs, scoring, source))
+    return sort_scored(tables)
 
 
 def parse_outputs(pairs: Sequence[str]) -> dict[str, Path]:

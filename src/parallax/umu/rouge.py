@@ -8,6 +8,9 @@ from collections.abc import Sequence
 from nltk.stem.porter import PorterStemmer
 from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu
 from rouge_score.rouge_scorer import RougeScorer
+from rouge_score.tokenizers import DefaultTokenizer
+
+from parallax.params import Tokenizer
 
 # Scripts that put no blanks between words; a character of theirs is a token.
 _UNSPACED = ("CJK ", "HIRAGANA ", "KATAKANA ")
@@ -49,15 +52,18 @@ def _spell(char: str) -> str:
     return char if char.isalnum() or unicodedata.category(char).startswith("M") else " "
 
 
-def measure_overlap(pairs: Sequence[tuple[str, str]]) -> list[Overlap]:
+def measure_overlap(pairs: Sequence[tuple[str, str]], tokenizer: Tokenizer) -> list[Overlap]:
     """Measure each (reference, output) pair; identical pairs are computed once.
 
     ROUGE-N and ROUGE-L are F1 = 2PR/(P + R) of n-gram and longest-common-subsequence matches (Lin
-    2004) by `rouge_score` with `UnicodeTokenizer`. BLEU (Papineni et al. 2002) is nltk's
-    `sentence_bleu` up to 4-grams on words between blanks, with smoothing method 1 (Chen and
-    Cherry 2014), as in the official code; a sentence of fewer than 4 words stays below 1.
+    2004) by `rouge_score`, on the tokens of `UnicodeTokenizer` (`unicode`) or of its own default
+    tokenizer with the Porter stemmer (`rouge_score`, as in the official code). BLEU (Papineni et
+    al. 2002) is nltk's `sentence_bleu` up to 4-grams on words between blanks, with smoothing
+    method 1 (Chen and Cherry 2014), as in the official code; a sentence of fewer than 4 words
+    stays below 1.
     """
-    scorer = RougeScorer(["rouge1", "rouge2", "rougeL"], tokenizer=UnicodeTokenizer())
+    words = UnicodeTokenizer() if tokenizer == "unicode" else DefaultTokenizer(use_stemmer=True)
+    scorer = RougeScorer(["rouge1", "rouge2", "rougeL"], tokenizer=words)
     smoothing = SmoothingFunction().method1
 
     def measure(reference: str, output: str) -> Overlap:

@@ -1,109 +1,67 @@
-"""From the outputs of one model to a scored table."""
+"""From the outputs of one model to scores."""
 
 import math
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from parallax.errors import DataError
-from parallax.records import EVALUATION_TASKS, LETTERS, MODALITIES, MODELS, SETS
-from parallax.umu.matchers import Choice, MatchOption
+from parallax.params import Scoring
+from parallax.records import LETTERS
+from parallax.umu.matchers import MATCHERS, Choice, MatchOption
+from parallax.umu.outputs import SCORE_COLUMNS, describe_row
 from parallax.umu.rouge import measure_overlap
 
-KEY = ("person_id", "task", "field", "modality")
-"""What names a row of an outputs table."""
-
-OUTPUT_COLUMNS = (
-    *KEY,
-    "prompt",
-    "options",
-    "reference",
-    "output",
-    "option_logprobs",
-    "option_tokens",
-)
-"""Columns of an outputs table: one row per question and modality."""
-
-SCORE_COLUMNS = ("matched_option", "score", "rouge1", "rouge2", "bleu")
-"""Columns that `score_outputs` adds."""
-
-SCORED_COLUMNS = ("model", "set", *OUTPUT_COLUMNS, "abstained", *SCORE_COLUMNS)
-"""Columns of a scored table; metrics need nothing else."""
+ROLE = "ASSISTANT:"
+"""Begins the model's turn in the prompts of LLaVA-1.5."""
 
 
-def check_outputs(outputs: pd.DataFrame, source: str) -> None:
-    """Check that each row can be scored, and that none comes twice; `source` is named in errors.
+def score_outputs(outputs: pd.DataFrame, scoring: Scoring, source: str) -> pd.DataFrame:
+    """Return one model's outputs, in their order, with matched option and score.
+
+    `outputs` has passed `check_outputs`, and its column `set` names each person's set. `score` is 0
+    or 1 for classification and cloze, ROUGE-L F in [0, 1] for generation; `rouge1`, `rouge2` and
+    `bleu` are NaN for the other two tasks. The texts themselves stay as they are.
 
     Raises:
-        DataError: a column is missing, or a row has no text, an unknown task or modality, an empty
-            reference (which every output would match), not four options, or a double.
+        DataError: an answer cannot be scored; names `source` and the row.
     """
-    missing = [column for column in OUTPUT_COLUMNS if column not in outputs.columns]
-    if missing:
-        raise DataError(
-            f"{source}: no column {missing[0]!r}; it must hold {', '.join(OUTPUT_COLUMNS)}"
-        )
+    scored = outputs.reset_index(drop=True)
+    scored["matched_option"] = ""
+    for column in SCORE_COLUMNS[1:]:
+        scored[column] = math.nan
 
-    def refuse(bad: "pd.Series[bool]", column: str, rule: str) -> None:
-        if bad.any():
-            row = outputs[bad].iloc[0].to_dict()
-            raise DataError(
-                f"{source}: {describe_row(row)}: {column} {row[column]!r} {rule}; mend the row or"
-                " run the evaluation again"
-            )
+    generated = scored["task"] == "generation"
+    judged = scored[~generated]
+    letters = _letters_of_texts(judged) if scoring.option_letter == "text" else {}
+    verdicts = [_judge(row, scoring, letters, source) for row in judged.to_dict("records")]
+    scored.loc[judged.index, "matched_option"] = [letter for letter, _ in verdicts]
+    scored.loc[judged.index, "score"] = [float(right) for _, right in verdicts]
 
-    for column in (*KEY, "prompt", "reference", "output"):
-        refuse(~outputs[column].map(_is_text), column, "is no text")
-    for column, allowed in (("task", EVALUATION_TASKS), ("modality", MODALITIES)):
-        refuse(~outputs[column].isin(allowed), column, f"is none of {', '.join(allowed)}")
-    refuse(outputs["reference"].str.strip() == "", "reference", "is empty: every output matches it")
-    classified = outputs["task"] == "classification"
-    refuse(classified & ~outputs["options"].map(_is_four), "options", "are not four texts")
-    refuse(classified & ~outputs["option_logprobs"].map(_is_list), "option_logprobs", "is no list")
-    doubled = outputs.duplicated(list(KEY))
-    if doubled.any():
-        raise DataError(
-            f"{source}: {describe_row(outputs[doubled].iloc[0].to_dict())} comes twice; keep one"
-            " row per question and modality"
-        )
-
-
-def describe_row(row: Mapping[Hashable, Any]) -> str:
-    """Name a row in an error: person, task, field and modality."""
-    return f"person {row['person_id']}, {row['task']} of {row['field']}, {row['modality']}"
-
-
-def _is_text(value: object) -> bool:
-    return isinstance(value, str)
-
-
-def _is_list(value: object) -> bool:
-    return isinstance(value, list | tuple | np.ndarray)
-
-
-def _is_four(value: object) -> bool:
-    return (
-        isinstance(value, list | tuple | np.ndarray)
-        and len(value) == len(LETTERS)
-        and all(isinstance(option, str) for option in value)
+    texts = scored.loc[generated, ["reference", "output"]].itertuples(index=False, name=None)
+    overlaps = measure_overlap(
+        [(reference, _cut(output, scoring)) for reference, output in texts], scoring.tokenizer
     )
+    scored.loc[generated, "score"] = [overlap.rouge_l for overlap in overlaps]
+    scored.loc[generated, "rouge1"] = [overlap.rouge1 for overlap in overlaps]
+    scored.loc[generated, "rouge2"] = [overlap.rouge2 for overlap in overlaps]
+    scored.loc[generated, "bleu"] = [overlap.bleu for overlap in overlaps]
+    return scored
 
 
-def score_cloze(output: str, reference: str, *, first_sentence: bool) -> bool:
+def score_cloze(output: str, reference: str, *, first_sentence: bool, cut_reference: bool) -> bool:
     """Return whether the output holds the answer, whatever the case of letters.
 
-    True: the output up to its first full stop contains the whole reference (UMU-Bench).
-    False: the whole output contains the reference up to *its* first full stop, as official
-    LLaVA runs do it.
+    `first_sentence` cuts the output at its first full stop (UMU-Bench's paper), `cut_reference` the
+    reference at *its* first one (official LLaVA runs, which leave the output whole).
 
     Raises:
         DataError: the reference (after that cut) is empty, so that it would always match.
     """
     if first_sentence:
         output = output.split(".")[0]
-    else:
+    if cut_reference:
         reference = reference.split(".")[0]
     if not reference.strip():
         raise DataError(
@@ -113,112 +71,66 @@ def score_cloze(output: str, reference: str, *, first_sentence: bool) -> bool:
     return reference.lower() in output.lower()
 
 
-def score_choice(choice: Choice, reference: str, match: MatchOption) -> tuple[str, bool]:
-    """Return the letter of the matched option ("" for none) and whether it is the right one.
+def score_choice(choice: Choice, right: str, match: MatchOption) -> tuple[str, bool]:
+    """Return the letter of the matched option ("" for none) and whether its text is the right one.
 
     Raises:
-        DataError: the reference is none of the options.
+        DataError: `right` is none of the options.
     """
-    if reference not in choice.options:
-        raise DataError(f"reference {reference!r} is none of the options {list(choice.options)!r}")
+    if right not in choice.options:
+        raise DataError(f"reference {right!r} is none of the options {list(choice.options)!r}")
     index = match(choice)
     if index is None:
         return "", False
-    return LETTERS[index], choice.options[index] == reference
+    return LETTERS[index], choice.options[index] == right
 
 
-def score_outputs(
-    outputs: pd.DataFrame, match: MatchOption, *, first_sentence: bool, source: str
-) -> pd.DataFrame:
-    """Return the outputs, in their order, with matched option and score.
-
-    `score` is 0 or 1 for classification and cloze, ROUGE-L F in [0, 1] for generation; `rouge1`,
-    `rouge2` and `bleu` are NaN for the other two tasks.
-
-    Raises:
-        DataError: as `check_outputs`, or an answer cannot be scored; names file and row.
-    """
-    check_outputs(outputs, source)
-    scored = outputs.reset_index(drop=True)
-    scored["matched_option"] = ""
-    for column in SCORE_COLUMNS[1:]:
-        scored[column] = math.nan
-
-    generated = scored["task"] == "generation"
-    judged = scored[~generated]
-    verdicts = [
-        _judge(row, match, first_sentence=first_sentence, source=source)
-        for row in judged.to_dict("records")
-    ]
-    scored.loc[judged.index, "matched_option"] = [letter for letter, _ in verdicts]
-    scored.loc[judged.index, "score"] = [float(right) for _, right in verdicts]
-
-    texts = scored.loc[generated, ["reference", "output"]].itertuples(index=False, name=None)
-    overlaps = measure_overlap(list(texts))
-    scored.loc[generated, "score"] = [overlap.rouge_l for overlap in overlaps]
-    scored.loc[generated, "rouge1"] = [overlap.rouge1 for overlap in overlaps]
-    scored.loc[generated, "rouge2"] = [overlap.rouge2 for overlap in overlaps]
-    scored.loc[generated, "bleu"] = [overlap.bleu for overlap in overlaps]
-    return scored
+def _cut(output: str, scoring: Scoring) -> str:
+    return output.split(ROLE)[0].strip() if scoring.cut_at_assistant else output
 
 
 def _judge(
-    row: Mapping[Hashable, Any], match: MatchOption, *, first_sentence: bool, source: str
+    row: Mapping[Hashable, Any],
+    scoring: Scoring,
+    letters: Mapping[tuple[str, str], int],
+    source: str,
 ) -> tuple[str, bool]:
+    """Return the matched option's letter ("" for a cloze) and whether the row's output is right."""
+    output = _cut(row["output"], scoring)
     try:
         if row["task"] == "cloze":
-            right = score_cloze(row["output"], row["reference"], first_sentence=first_sentence)
-            return "", right
+            return "", score_cloze(
+                output,
+                row["reference"],
+                first_sentence=scoring.first_sentence,
+                cut_reference=scoring.cut_reference,
+            )
+        options = tuple(row["options"])
+        right = row["reference"]
+        if scoring.option_letter == "text" and row["modality"] == "image":
+            right = options[_twin_letter(row, letters)]
+        matcher = scoring.real_matcher if row["set"] == "real" else scoring.matcher
         logprobs = tuple(float(value) for value in row["option_logprobs"])
-        choice = Choice(row["output"], tuple(row["options"]), logprobs)
-        return score_choice(choice, row["reference"], match)
+        return score_choice(Choice(output, options, logprobs), right, MATCHERS[matcher])
     except DataError as error:
         raise DataError(f"{source}: {describe_row(row)}: {error}") from None
 
 
-def assign_sets(
-    people: "pd.Series[str]", sets: Mapping[str, Sequence[str]], source: str
-) -> "pd.Series[str]":
-    """Return the set of each row's person; `source` names the file of the sets in errors.
+def _letters_of_texts(judged: pd.DataFrame) -> dict[tuple[str, str], int]:
+    """Return the place of the right option in each text classification, by person and field."""
+    texts = judged[(judged["task"] == "classification") & (judged["modality"] == "text")]
+    return {
+        (row["person_id"], row["field"]): list(row["options"]).index(row["reference"])
+        for row in texts.to_dict("records")
+        if row["reference"] in list(row["options"])
+    }
 
-    Raises:
-        DataError: a person is in no set or in two.
-    """
-    home: dict[str, str] = {}
-    for name, members in sets.items():
-        for person in members:
-            if home.setdefault(person, name) != name:
-                raise DataError(
-                    f"{source}: person {person} is in the sets {home[person]} and {name}; keep one"
-                )
-    homeless = sorted(set(people) - home.keys())
-    if homeless:
+
+def _twin_letter(row: Mapping[Hashable, Any], letters: Mapping[tuple[str, str], int]) -> int:
+    try:
+        return letters[row["person_id"], row["field"]]
+    except KeyError:
         raise DataError(
-            f"{source}: person {homeless[0]} has outputs and is in none of the sets"
-            f" {', '.join(sets)}; add the person to one"
-        )
-    return people.map(home)
-
-
-def check_scored(scored: pd.DataFrame, source: str) -> None:
-    """Check that a scored table says of each row which model, which set, and whether it abstained.
-
-    Raises:
-        DataError: a column is missing, or a value is not allowed.
-    """
-    allowed = {"model": MODELS, "set": SETS, "abstained": (True, False)}
-    for column, values in allowed.items():
-        if column not in scored.columns:
-            raise DataError(f"{source}: no column {column!r}; score the outputs first")
-        odd = scored[~scored[column].isin(values)]
-        if len(odd):
-            raise DataError(
-                f"{source}: {column} {odd[column].iloc[0]!r} is none of"
-                f" {', '.join(map(str, values))}; score the outputs again"
-            )
-
-
-def sort_scored(tables: Iterable[pd.DataFrame]) -> pd.DataFrame:
-    """Return the models' scored tables as one, sorted by model, set and the rows' keys."""
-    scored = pd.concat(list(tables), ignore_index=True)[list(SCORED_COLUMNS)]
-    return scored.sort_values(["model", "set", *KEY], ignore_index=True)
+            "its text twin is missing or names none of its options, and scoring.option_letter text"
+            " takes the letter from there"
+        ) from None
