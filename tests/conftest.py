@@ -142,13 +142,15 @@ def trained_weights(tiny):
     """A model that has memorised the six people, so that its answers are words."""
     from parallax.params import Optimization
     from parallax.training.checkpoint import Checkpoints
+    from parallax.training.engine import Engine
     from parallax.training.loop import Plan, train
     from parallax.training.supervised import supervised_objective
 
     model = tiny.build()
     samples = [*tiny.knowledge.image, *tiny.knowledge.text]
     every = list(range(len(samples)))
-    objective = supervised_objective(model, samples, [every] * 150, tiny.pixels, tiny.encoder.pad)
+    engine = Engine(model)
+    objective = supervised_objective(engine, samples, [every] * 150, tiny.pixels, tiny.encoder.pad)
     steady = Optimization(
         seed=0,
         optimizer="adamw",
@@ -158,7 +160,7 @@ def trained_weights(tiny):
         weight_decay=0.0,
     )
     train(
-        model,
+        engine,
         objective,
         Plan(150, 1, 1e-2, steady),
         Checkpoints(None),

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from parallax.errors import DataError
 from parallax.files import (
+    checkpoint_root,
     digest,
     read_json,
     read_table,
@@ -141,3 +142,10 @@ def test_digest_of_a_folder_sees_names_and_contents(tmp_path):
     assert folder("b", {"sub/y": "2", "x": "1"}) == first
     assert folder("c", {"x": "2", "sub/y": "1"}) != first
     assert folder("d", {"x": "1", "y": "2"}) != first
+
+
+def test_root_is_the_repository_that_dvc_names(monkeypatch, tmp_path):
+    monkeypatch.setenv("DVC_ROOT", str(tmp_path))
+    assert checkpoint_root() == tmp_path / ".checkpoints"
+    monkeypatch.delenv("DVC_ROOT")
+    assert str(checkpoint_root()) == ".checkpoints"

@@ -119,6 +119,11 @@ def read_table(path: Path) -> "pd.DataFrame":
         raise DataError(f"{path}: not a parquet file ({error})") from None
 
 
+def checkpoint_root() -> Path:
+    """Return `.checkpoints` of the main repository, also in DVC's temporary copies of it."""
+    return Path(os.environ.get("DVC_ROOT", ".")) / ".checkpoints"
+
+
 def digest(path: Path) -> str:
     """Return the md5 of a file, or of a folder's relative names and contents in sorted order."""
     md5 = hashlib.md5(usedforsecurity=False)

@@ -70,6 +70,7 @@ def measure(experiment):
     from parallax.models.encoding import Encoder
     from parallax.params import load_params
     from parallax.training.checkpoint import Checkpoints
+    from parallax.training.engine import Engine
     from parallax.training.supervised import by_format, fit
 
     params = load_params()
@@ -95,7 +96,7 @@ def measure(experiment):
 
     with tempfile.TemporaryDirectory() as folder, contextlib.suppress(KeyboardInterrupt):
         fit(
-            model,
+            Engine(model),
             by_format(encoder, taught, rows, params.base.shares),
             params.base,
             pixels,

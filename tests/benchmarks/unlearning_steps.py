@@ -22,6 +22,7 @@ from parallax.models.batches import collate
 from parallax.models.encoding import Encoder
 from parallax.models.loading import load
 from parallax.params import load_params
+from parallax.training.engine import Engine
 from parallax.training.knowledge import encode_knowledge
 from parallax.unlearn.objective import plan_steps, unlearning_objective
 
@@ -53,7 +54,7 @@ def main() -> None:
         count = min(args.steps or len(steps.forget), len(steps.forget))
         start = time.process_time()
         ours = unlearning_objective(
-            loaded.model, params, forget, retain, steps, pixels, encoder.pad
+            Engine(loaded.model), params, forget, retain, steps, pixels, encoder.pad
         )
         once = time.process_time() - start
         plain = plain_objective(loaded.model, params, forget, retain, steps, pixels, encoder.pad)

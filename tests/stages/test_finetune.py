@@ -99,7 +99,7 @@ def test_a_killed_stage_goes_on_from_its_checkpoint(folder, call, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         finetune.main(paths(call, out="again/sft"))
     assert not Path("again/sft").exists()
-    assert list(Path(".checkpoints").glob("sft-*/state.pt"))
+    assert list(Path(".checkpoints").glob("sft-*/step-3/*.pt"))
     finetune.main(paths(call, out="again/sft"))
     assert len(calls) == 4 + 3  # 6 steps, of which 3 were done
     assert digest(Path("again/sft")) == digest(Path("models/sft"))

@@ -8,6 +8,7 @@ from parallax.models.tuning import open_weights
 from parallax.params import Lora, Optimization
 from parallax.training import checkpoint
 from parallax.training.checkpoint import Checkpoints
+from parallax.training.engine import Engine
 from parallax.training.loop import CURVE, Plan, Term, train
 from parallax.training.supervised import supervised_objective
 
@@ -42,7 +43,7 @@ def ignore(row):
 
 def run(model, objective, steps=4, checkpoints=None, observe=ignore, optimization=STEADY):
     plan = Plan(steps, 2, 0.1, optimization)
-    return train(model, objective, plan, checkpoints or Checkpoints(None), observe, "line")
+    return train(Engine(model), objective, plan, checkpoints or Checkpoints(None), observe, "line")
 
 
 def test_a_row_holds_weighted_loss_terms_rate_and_norm():
@@ -161,7 +162,8 @@ def make(tiny, tuning):
     open_weights(model, tuning, Lora(rank=2, alpha=4, dropout=0.3), seed=0)
     samples = [*tiny.knowledge.image, *tiny.knowledge.text]
     batches = [[(7 * step + k) % 24 for k in range(4)] for step in range(6)]
-    return model, supervised_objective(model, samples, batches, tiny.pixels, tiny.encoder.pad)
+    engine = Engine(model)
+    return model, supervised_objective(engine, samples, batches, tiny.pixels, tiny.encoder.pad)
 
 
 def flat(model):

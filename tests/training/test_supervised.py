@@ -4,6 +4,7 @@ import pytest
 
 from parallax.models.batches import answer_logits, answer_nll, collate
 from parallax.params import Shares
+from parallax.training.engine import Engine
 from parallax.training.knowledge import Knowledge
 from parallax.training.supervised import Source, by_format, plan_batches, supervised_objective
 
@@ -79,7 +80,8 @@ def test_loss_weighs_every_fact_the_same_whatever_its_length(tiny):
         nll = answer_nll(answer_logits(model, batch), batch)
         means.append(nll.total.item() / sample.answer_length)
     assert samples[0].answer_length != samples[1].answer_length
-    objective = supervised_objective(model, samples, [[1], [0, 1]], tiny.pixels, tiny.encoder.pad)
+    engine, batches = Engine(model), [[1], [0, 1]]
+    objective = supervised_objective(engine, samples, batches, tiny.pixels, tiny.encoder.pad)
     (term,) = objective(1)
     assert term.weight == 1.0
     assert term.loss.item() == pytest.approx(sum(means) / 2, abs=1e-6)

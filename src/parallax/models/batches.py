@@ -53,18 +53,24 @@ def collate(
     )
 
 
+def answer_states(model: "PreTrainedModel", batch: Batch) -> torch.Tensor:
+    """Return the last states (A, D) that predict the batch's A answer tokens, row by row."""
+    inputs = {"input_ids": batch.input_ids, "attention_mask": batch.attention_mask}
+    if batch.pixel_values is not None:
+        inputs["pixel_values"] = batch.pixel_values.to(model.dtype)
+    hidden = model.model(**inputs, use_cache=False).last_hidden_state  # (B, T, D)
+    predicting = batch.answers[:, 1:]  # token t is predicted at t - 1
+    states: torch.Tensor = hidden[:, :-1][predicting]
+    return states
+
+
 def answer_logits(model: "PreTrainedModel", batch: Batch) -> torch.Tensor:
     """Return the logits (A, V) that predict the batch's A answer tokens, row by row.
 
     The output layer sees the answer positions alone: prompts, image tokens and padding cost nothing
     there and can't enter a loss.
     """
-    inputs = {"input_ids": batch.input_ids, "attention_mask": batch.attention_mask}
-    if batch.pixel_values is not None:
-        inputs["pixel_values"] = batch.pixel_values.to(model.dtype)
-    hidden = model.model(**inputs, use_cache=False).last_hidden_state  # (B, T, D)
-    predicting = batch.answers[:, 1:]  # token t is predicted at t - 1
-    logits: torch.Tensor = model.get_output_embeddings()(hidden[:, :-1][predicting])
+    logits: torch.Tensor = model.get_output_embeddings()(answer_states(model, batch))
     return logits
 
 

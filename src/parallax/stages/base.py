@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 
 from parallax.errors import DataError
-from parallax.files import read_json, read_table, write_csv
+from parallax.files import checkpoint_root, read_json, read_table, write_csv
 from parallax.params import load_params
 from parallax.stages.command import hold, run_stage
 
@@ -19,7 +19,8 @@ def main(args: argparse.Namespace) -> str:
     from parallax.models.encoding import Encoder
     from parallax.models.loading import EMBEDDED, Loaded, best_device, load, save
     from parallax.tracking import flatten, input_digests, stage_run
-    from parallax.training.checkpoint import Checkpoints, checkpoint_key, checkpoint_root
+    from parallax.training.checkpoint import Checkpoints, checkpoint_key
+    from parallax.training.engine import Engine
     from parallax.training.loop import CURVE
     from parallax.training.supervised import by_format, fit
 
@@ -53,7 +54,7 @@ def main(args: argparse.Namespace) -> str:
         pixels, rows = encoder.portraits(portraits)
         checkpoints = Checkpoints(checkpoint_root() / f"base-{checkpoint_key(used, tables)}")
         curve = fit(
-            model,
+            Engine(model),
             by_format(encoder, taught, rows, params.base.shares),
             params.base,
             pixels,

@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 
 from parallax.errors import DataError
-from parallax.files import read_json, read_table, write_csv
+from parallax.files import checkpoint_root, read_json, read_table, write_csv
 from parallax.params import load_params
 from parallax.stages.command import hold, run_stage
 
@@ -17,7 +17,8 @@ def main(args: argparse.Namespace) -> str:
     from parallax.models.loading import Loaded, load, save
     from parallax.models.tuning import open_weights
     from parallax.tracking import flatten, input_digests, stage_run
-    from parallax.training.checkpoint import Checkpoints, checkpoint_key, checkpoint_root
+    from parallax.training.checkpoint import Checkpoints, checkpoint_key
+    from parallax.training.engine import Engine
     from parallax.training.knowledge import encode_knowledge
     from parallax.training.loop import CURVE
     from parallax.training.supervised import Source, by_format, fit
@@ -51,7 +52,7 @@ def main(args: argparse.Namespace) -> str:
         key = checkpoint_key(used, inputs)
         checkpoints = Checkpoints(checkpoint_root() / f"{args.out.name}-{key}")
         curve = fit(
-            loaded.model,
+            Engine(loaded.model),
             sources,
             params.sft,
             pixels,

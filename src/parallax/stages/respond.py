@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from parallax.errors import DataError
-from parallax.files import read_json, write_table
+from parallax.files import checkpoint_root, read_json, write_table
 from parallax.params import Sampling, Subject, load_params
 from parallax.stages.command import hold, run_stage
 
@@ -77,7 +77,6 @@ def _ask(
     from parallax.framing.logodds import measure_log_odds
     from parallax.framing.respond import DrawStore, EndpointResponder, LocalResponder, respond
     from parallax.framing.subjects import load_subject
-    from parallax.training.checkpoint import checkpoint_root
 
     decoding = Decoding(sampling.temperature, sampling.top_p, sampling.max_new_tokens)
     store = DrawStore(checkpoint_root() / "draws" / f"{subject.name}.jsonl")

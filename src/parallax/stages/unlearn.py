@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 
 from parallax.errors import DataError
-from parallax.files import read_json, read_table, write_csv
+from parallax.files import checkpoint_root, read_json, read_table, write_csv
 from parallax.params import load_params
 from parallax.stages.command import hold, run_stage
 
@@ -17,7 +17,8 @@ def main(args: argparse.Namespace) -> str:
     from parallax.models.loading import Loaded, load, save
     from parallax.models.tuning import open_weights
     from parallax.tracking import flatten, input_digests, stage_run
-    from parallax.training.checkpoint import Checkpoints, checkpoint_key, checkpoint_root
+    from parallax.training.checkpoint import Checkpoints, checkpoint_key
+    from parallax.training.engine import Engine
     from parallax.training.knowledge import encode_knowledge
     from parallax.training.loop import CURVE, Plan, train
     from parallax.unlearn.methods import METHODS
@@ -56,14 +57,15 @@ def main(args: argparse.Namespace) -> str:
             unlearn.seed,
         )
         finish = open_weights(loaded.model, unlearn.tuning, unlearn.lora, unlearn.seed)
+        engine = Engine(loaded.model)
         objective = unlearning_objective(
-            loaded.model, unlearn, forget, retain, steps, pixels, encoder.pad
+            engine, unlearn, forget, retain, steps, pixels, encoder.pad
         )
         key = checkpoint_key(used, [args.model, *tables])
         checkpoints = Checkpoints(checkpoint_root() / f"{args.out.name}-{key}")
         count = len(steps.forget)
         plan = Plan(count, count / unlearn.descent.epochs, unlearn.descent.learning_rate, unlearn)
-        curve = train(loaded.model, objective, plan, checkpoints, run.log_row, "unlearn")
+        curve = train(engine, objective, plan, checkpoints, run.log_row, "unlearn")
         run.headline(
             params={
                 "method": unlearn.method,

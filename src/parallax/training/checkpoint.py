@@ -7,29 +7,23 @@ a key of everything that the result depends on: parameters, inputs and code.
 
 import hashlib
 import json
-import os
 import shutil
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
 
-from parallax.files import digest, replace_file
+from parallax.files import digest
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedModel
+    from parallax.training.engine import Engine
 
 # A checkpoint is written after this many seconds of training, and after at least
 # `COST_FACTOR` times as long as the last one took to write.
 INTERVAL = 20.0
 COST_FACTOR = 20.0
-
-
-def checkpoint_root() -> Path:
-    """Return `.checkpoints` of the main repository, also in DVC's temporary copies of it."""
-    return Path(os.environ.get("DVC_ROOT", ".")) / ".checkpoints"
 
 
 def checkpoint_key(params: Mapping[str, Any], inputs: Iterable[Path]) -> str:
@@ -48,7 +42,14 @@ def digest_code(package: Path) -> str:
 
 
 class Checkpoints:
-    """The checkpoint of one training; a killed training goes on from it bit for bit."""
+    """The checkpoint of one training; a killed training goes on from it bit for bit.
+
+    A checkpoint is a folder `step-N` with a file of each process. It is written beside, as
+    `step-N.part`, and gets its name when all files are whole: a process killed while it writes
+    leaves the one before. Files name how many processes there are and how they divide the work,
+    and are read by the same only: with others the training starts anew. Processes on several nodes
+    share the folder's file system.
+    """
 
     def __init__(self, folder: Path | None, interval: float = INTERVAL) -> None:
         """Keep the checkpoint in `folder`; None keeps none. `interval` is in seconds."""
@@ -56,40 +57,49 @@ class Checkpoints:
         self._interval = interval
         self._due = time.monotonic() + interval
 
-    def restore(
-        self, model: "PreTrainedModel", optimizers: Sequence[torch.optim.Optimizer]
-    ) -> list[Any]:
+    def restore(self, engine: "Engine") -> list[Any]:
         """Load the checkpoint, if there is one, and return the rows of the steps already made."""
-        if self._folder is None or not (self._folder / "state.pt").exists():
+        if self._folder is None:
             return []
-        state = torch.load(self._folder / "state.pt", weights_only=True)
-        with torch.no_grad():
-            for name, weight in _trained(model).items():
-                weight.copy_(state["weights"][name])
-        for optimizer, saved in zip(optimizers, state["optimizers"], strict=True):
-            optimizer.load_state_dict(saved)
-        torch.set_rng_state(state["rng"])
+        whole = [file.parent for file in self._folder.glob(f"step-*/{_name(engine, 0)}")]
+        steps = [int(name) for path in whole if (name := path.name[len("step-") :]).isdigit()]
+        if not (last := engine.processes.gather(max(steps, default=0))[0]):
+            return []
+        latest = self._folder / f"step-{last}"
+        own = _read(latest / _name(engine, engine.processes.rank))
+        engine.load_state(own if engine.shards else _read(latest / _name(engine, 0)))
+        torch.set_rng_state(own["rng"])
         if torch.cuda.is_available():
-            torch.cuda.set_rng_state_all(state["cuda_rng"])
-        rows: list[Any] = state["rows"]
+            torch.cuda.set_rng_state(own["cuda_rng"])
+        rows: list[Any] = own["rows"]
         return rows
 
-    def save_if_due(
-        self, model: "PreTrainedModel", optimizers: Sequence[torch.optim.Optimizer], rows: list[Any]
-    ) -> None:
-        """Write the checkpoint when the interval is over."""
-        if self._folder is None or time.monotonic() < self._due:
+    def save_if_due(self, engine: "Engine", rows: list[Any]) -> None:
+        """Write the checkpoint when the interval is over on any process."""
+        if self._folder is None or not engine.processes.sum([time.monotonic() >= self._due])[0]:
             return
         started = time.monotonic()
+        final = self._folder / f"step-{len(rows)}"
+        part = final.with_suffix(".part")
+        if engine.processes.main:
+            shutil.rmtree(part, ignore_errors=True)
+            part.mkdir(parents=True)
+        engine.processes.wait()
         state = {
-            "weights": {name: weight.detach() for name, weight in _trained(model).items()},
-            "optimizers": [optimizer.state_dict() for optimizer in optimizers],
             "rng": torch.get_rng_state(),
-            "cuda_rng": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
+            "cuda_rng": torch.cuda.get_rng_state() if torch.cuda.is_available() else None,
             "rows": rows,
         }
-        with replace_file(self._folder / "state.pt") as part:
-            torch.save(state, part)
+        if engine.processes.main or engine.shards:
+            state |= engine.state()
+        torch.save(state, part / _name(engine, engine.processes.rank))
+        engine.processes.wait()
+        if engine.processes.main:
+            shutil.rmtree(final, ignore_errors=True)  # by another number of processes
+            part.rename(final)
+            for path in self._folder.iterdir():
+                if path != final:
+                    shutil.rmtree(path, ignore_errors=True)
         now = time.monotonic()
         self._due = now + max(self._interval, COST_FACTOR * (now - started))
 
@@ -99,5 +109,10 @@ class Checkpoints:
             shutil.rmtree(self._folder, ignore_errors=True)
 
 
-def _trained(model: "PreTrainedModel") -> dict[str, torch.nn.Parameter]:
-    return {name: w for name, w in model.named_parameters() if w.requires_grad}
+def _name(engine: "Engine", rank: int) -> str:
+    return f"{engine.kind}-{rank}-of-{engine.processes.count}.pt"
+
+
+def _read(file: Path) -> dict[str, Any]:
+    state: dict[str, Any] = torch.load(file, weights_only=True)
+    return state

@@ -3,25 +3,26 @@
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import torch
 from tqdm import tqdm
 
 from parallax.errors import ModelError
 from parallax.params import Optimization
+from parallax.seeding import derive_seed
 from parallax.training.checkpoint import Checkpoints
-from parallax.training.optimizers import build_optimizers
+from parallax.training.engine import Engine
 from parallax.training.schedule import learning_rate_factor
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedModel
 
 CLIP = 1.0
 
 
 class Term(NamedTuple):
-    """One summand of a step's loss: `weight * loss`, with `loss` a scalar in nats."""
+    """One summand of a step's loss: `weight * loss`, with `loss` a scalar in nats.
+
+    With several processes `loss` is this one's share, and their sum is the loss (`Part.mean`).
+    """
 
     name: str
     loss: torch.Tensor
@@ -46,7 +47,7 @@ class Plan:
 
 
 def train(
-    model: "PreTrainedModel",
+    engine: Engine,
     objective: Objective,
     plan: Plan,
     checkpoints: Checkpoints,
@@ -58,50 +59,53 @@ def train(
     `objective(step)` yields the step's terms one at a time; each is back-propagated before the next
     is computed, so that only one graph is alive. Gradients are clipped once, to norm 1, after the
     last term, and one optimizer step follows. A row holds step, epoch, learning_rate, loss (the
-    weighted sum, nats), gradient_norm (before clipping) and every term's own value. Training goes
-    on from the last checkpoint where there is one; the result is the same bit for bit.
+    weighted sum, nats), gradient_norm (before clipping) and every term's own value; `observe` is
+    told of it on the main process. Training goes on from the last checkpoint where there is one;
+    the result is the same bit for bit.
 
     Raises:
         ModelError: the loss or its gradient is not finite; the message names step and terms.
     """
-    trained = [weight for weight in model.parameters() if weight.requires_grad]
-    optimizers = build_optimizers(model, plan.optimization, plan.learning_rate)
-    torch.manual_seed(plan.optimization.seed)
-    rows = checkpoints.restore(model, optimizers)
-    model.train()
-    for step in tqdm(range(len(rows), plan.steps), label, plan.steps, initial=len(rows)):
+    processes, seed = engine.processes, plan.optimization.seed
+    engine.open(plan.optimization, plan.learning_rate)
+    # Dropout is drawn from it: not the same in rows of different processes.
+    torch.manual_seed(seed if processes.main else derive_seed("process", seed, processes.rank))
+    rows = checkpoints.restore(engine)
+    steps = range(len(rows), plan.steps)
+    bar = tqdm(steps, label, plan.steps, initial=len(rows), disable=not processes.main)
+    for step in bar:
         rate = plan.learning_rate * learning_rate_factor(
             step, plan.steps, plan.optimization.warmup_fraction, plan.optimization.schedule
         )
-        for optimizer in optimizers:
-            for group in optimizer.param_groups:
-                group["lr"] = rate
-        values: Row = {}
-        loss = 0.0
+        engine.set_rate(rate)
+        shares, weights = {}, []
         for term in objective(step):
-            (term.weight * term.loss).backward()
-            values[term.name] = term.loss.item()
-            loss += term.weight * values[term.name]
-        norm = torch.nn.utils.clip_grad_norm_(trained, CLIP)
-        if not (math.isfinite(loss) and torch.isfinite(norm)):
+            engine.backward(term.weight * term.loss)
+            shares[term.name] = term.loss.item()
+            weights.append(term.weight)
+        values = dict(zip(shares, processes.sum(list(shares.values())), strict=True))
+        loss = 0.0
+        for weight, value in zip(weights, values.values(), strict=True):
+            loss += weight * value
+        norm = engine.clip(CLIP)
+        if not (math.isfinite(loss) and math.isfinite(norm)):
             raise ModelError(
                 f"{label}: the loss or its gradient is not finite at step {step} ({values});"
                 " lower the learning rate"
             )
-        for optimizer in optimizers:
-            optimizer.step()
-        model.zero_grad(set_to_none=True)
+        engine.step()
         rows.append(
             {
                 "step": step,
                 "epoch": (step + 1) / plan.steps_per_epoch,
                 "learning_rate": rate,
                 "loss": loss,
-                "gradient_norm": norm.item(),
+                "gradient_norm": norm,
                 **values,
             }
         )
-        observe(rows[-1])
-        checkpoints.save_if_due(model, optimizers, rows)
-    model.eval()
+        if processes.main:
+            observe(rows[-1])
+        checkpoints.save_if_due(engine, rows)
+    engine.close()
     return rows

@@ -2,22 +2,20 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import torch
 
-from parallax.models.batches import answer_logits, answer_nll, collate
+from parallax.models.batches import answer_nll, collate
 from parallax.models.encoding import Encoder, Sample
 from parallax.params import Shares, Supervised
 from parallax.records import TASKS, Instance
 from parallax.seeding import generator
 from parallax.training.checkpoint import Checkpoints
+from parallax.training.engine import Engine
 from parallax.training.knowledge import Knowledge, encode_knowledge
 from parallax.training.loop import Objective, Observer, Plan, Row, Term, train
 from parallax.training.order import bucket, draw
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedModel
+from parallax.training.parts import take_part
 
 
 @dataclass(frozen=True)
@@ -76,7 +74,7 @@ def plan_batches(
 
 
 def supervised_objective(
-    model: "PreTrainedModel",
+    engine: Engine,
     samples: Sequence[Sample],
     batches: Sequence[Sequence[int]],
     pixels: torch.Tensor,
@@ -88,15 +86,16 @@ def supervised_objective(
     """
 
     def objective(step: int) -> Iterator[Term]:
-        batch = collate([samples[i] for i in batches[step]], pixels, pad, device=model.device)
-        nll = answer_nll(answer_logits(model, batch), batch)
-        yield Term("loss", nll.mean.mean(), 1.0)  # the only term is the loss itself
+        part = take_part(batches[step], samples, engine.processes)
+        batch = collate([samples[i] for i in part.rows], pixels, pad, device=engine.model.device)
+        nll = answer_nll(engine.logits(batch), batch)
+        yield Term("loss", part.mean(nll.mean), 1.0)  # the only term is the loss itself
 
     return objective
 
 
 def fit(
-    model: "PreTrainedModel",
+    engine: Engine,
     sources: Sequence[Source],
     params: Supervised,
     pixels: torch.Tensor,
@@ -105,10 +104,10 @@ def fit(
     observe: Observer,
     label: str,
 ) -> list[Row]:
-    """Train `model` on the sources as `params` says and return the curve, one row per step."""
+    """Train the model on the sources as `params` says and return the curve, one row per step."""
     samples, batches = plan_batches(
         sources, params.epochs, params.batch_size, params.image_share, params.seed
     )
     plan = Plan(len(batches), len(batches) / params.epochs, params.learning_rate, params)
-    objective = supervised_objective(model, samples, batches, pixels, pad)
-    return train(model, objective, plan, checkpoints, observe, label)
+    objective = supervised_objective(engine, samples, batches, pixels, pad)
+    return train(engine, objective, plan, checkpoints, observe, label)

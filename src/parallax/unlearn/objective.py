@@ -3,24 +3,22 @@
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import torch
 
-from parallax.models.batches import answer_logits, answer_nll, answer_rows, collate
+from parallax.models.batches import answer_nll, answer_rows, collate
 from parallax.models.encoding import Sample
 from parallax.params import RetainedDescent, Unlearn
 from parallax.records import MODALITIES, Modality
 from parallax.seeding import generator
+from parallax.training.engine import Engine
 from parallax.training.knowledge import Knowledge
 from parallax.training.loop import Objective, Term
 from parallax.training.order import draw
+from parallax.training.parts import take_part
 from parallax.unlearn.methods import METHODS
 from parallax.unlearn.methods.method import Answers
 from parallax.unlearn.reference import Reference, compute_reference
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedModel
 
 
 @dataclass(frozen=True)
@@ -51,7 +49,7 @@ def plan_steps(forget: int, retain: int, size: int, epochs: int, seed: int) -> S
 
 
 def unlearning_objective(
-    model: "PreTrainedModel",
+    engine: Engine,
     params: Unlearn,
     forget: Knowledge,
     retain: Knowledge,
@@ -63,33 +61,35 @@ def unlearning_objective(
 
     L_m = mean_b forget_m(b) + retain_weight * mean_b retain_m(b) for modality m, weighted by alpha
     (image) and beta (text). Both modalities of a step hold the same instances. What the method
-    needs of the reference model is computed here, once, with the weights that `model` now has.
+    needs of the reference model is computed here, once, with the weights that the model now has.
     """
     method = METHODS[params.method]
     descent = params.descent
     weights: dict[Modality, float] = {"image": params.alpha, "text": params.beta}
     active = [m for m in MODALITIES if weights[m] > 0]
     keeps = method.retain is not None and _retain_weight(params) > 0
-    reference = compute_reference(model, method, forget, retain, steps, active, pixels, pad)
+    reference = compute_reference(engine, method, forget, retain, steps, active, pixels, pad)
 
     def answers(samples: Sequence[Sample], rows: Sequence[int], known: Reference) -> Answers:
-        batch = collate([samples[i] for i in rows], pixels, pad, device=model.device)
-        logits = answer_logits(model, batch)
+        batch = collate([samples[i] for i in rows], pixels, pad, device=engine.model.device)
+        logits = engine.logits(batch)
         return Answers(
             answer_nll(logits, batch),
             logits,
             answer_rows(batch),
-            known.nll_of(rows, model.device),
-            known.logits_of(rows, model.device),
+            known.nll_of(rows, logits.device),
+            known.logits_of(rows, logits.device),
         )
 
     def objective(step: int) -> Iterator[Term]:
         for m in active:
-            seen = answers(forget.side(m), steps.forget[step], reference["forget", m])
-            yield Term(f"forget_{m}", method.forget(seen, descent).mean(), weights[m])
+            gone = take_part(steps.forget[step], forget.side(m), engine.processes)
+            seen = answers(forget.side(m), gone.rows, reference["forget", m])
+            yield Term(f"forget_{m}", gone.mean(method.forget(seen, descent)), weights[m])
             if keeps and method.retain is not None:
-                kept = answers(retain.side(m), steps.retain[step], reference["retain", m])
-                value = method.retain(kept, descent).mean()
+                kept = take_part(steps.retain[step], retain.side(m), engine.processes)
+                seen = answers(retain.side(m), kept.rows, reference["retain", m])
+                value = kept.mean(method.retain(seen, descent))
                 yield Term(f"retain_{m}", value, weights[m] * _retain_weight(params))
 
     return objective

@@ -1,36 +1,39 @@
 """What a method needs of the model before unlearning: computed once, not every step."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 import torch
 
-from parallax.models.batches import answer_logits, answer_nll, answer_rows, collate
+from parallax.models.batches import answer_nll, answer_rows, collate
 from parallax.models.encoding import Sample
 from parallax.models.generating import by_length
 from parallax.records import Modality
+from parallax.training.engine import Engine
 from parallax.training.knowledge import Knowledge
+from parallax.training.parts import take_part
 from parallax.unlearn.methods import Method
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedModel
-
     from parallax.unlearn.objective import Steps
 
 Part = Literal["forget", "retain"]
+BATCH_SIZE = 64
 
 
 @dataclass(frozen=True)
 class Reference:
     """The reference model's values for instances of one part in one modality.
 
-    `nll[i]` is S_ref of instance i, nats; `logits[i]` (T_i, V) predict its answer tokens and lie in
-    main memory in the model's number format. Both are empty where the method has no use for them.
+    `nll[i]` is S_ref of instance i, nats. `states[i]` (T_i, D) predict its answer tokens through
+    `head`, the reference's output layer; they lie in main memory in the model's number format.
+    Logits would take V / D times as much. Both are empty where the method has no use for them.
     """
 
     nll: Mapping[int, float] = field(default_factory=dict)
-    logits: Mapping[int, torch.Tensor] = field(default_factory=dict)
+    states: Mapping[int, torch.Tensor] = field(default_factory=dict)
+    head: Callable[[torch.Tensor], torch.Tensor] | None = None
 
     def nll_of(self, rows: Sequence[int], device: torch.device) -> torch.Tensor | None:
         """Return S_ref of a batch's instances, (B,), or None."""
@@ -38,11 +41,13 @@ class Reference:
 
     def logits_of(self, rows: Sequence[int], device: torch.device) -> torch.Tensor | None:
         """Return the logits of a batch's answer tokens, row by row, (A, V), or None."""
-        return torch.cat([self.logits[i] for i in rows]).to(device) if self.logits else None
+        if self.head is None:
+            return None
+        return self.head(torch.cat([self.states[i] for i in rows]).to(device))
 
 
 def compute_reference(
-    model: "PreTrainedModel",
+    engine: Engine,
     method: Method,
     forget: Knowledge,
     retain: Knowledge,
@@ -51,45 +56,48 @@ def compute_reference(
     pixels: torch.Tensor,
     pad: int,
 ) -> dict[tuple[Part, Modality], Reference]:
-    """Run the reference model once over the instances that the steps will use."""
+    """Run the reference model once over the instances that this process's steps will use."""
     references: dict[tuple[Part, Modality], Reference] = {}
     for m in modalities:
         references["forget", m] = references["retain", m] = Reference()
         if method.reference == "forget_nll":
-            used = _distinct(steps.forget)
-            references["forget", m] = _run(model, forget.side(m), used, pixels, pad, False)
+            references["forget", m] = _run(
+                engine, forget.side(m), steps.forget, pixels, pad, keep_states=False
+            )
         if method.reference == "retain_logits":
-            used = _distinct(steps.retain)
-            references["retain", m] = _run(model, retain.side(m), used, pixels, pad, True)
+            references["retain", m] = _run(
+                engine, retain.side(m), steps.retain, pixels, pad, keep_states=True
+            )
     return references
 
 
-def _distinct(steps: Sequence[Sequence[int]]) -> list[int]:
-    return sorted({index for rows in steps for index in rows})
-
-
-@torch.inference_mode()
+@torch.no_grad()
 def _run(
-    model: "PreTrainedModel",
+    engine: Engine,
     samples: Sequence[Sample],
-    used: Sequence[int],
+    steps: Sequence[Sequence[int]],
     pixels: torch.Tensor,
     pad: int,
-    keep_logits: bool,
+    *,
+    keep_states: bool,
 ) -> Reference:
-    model.eval()
+    engine.model.eval()
     nll: dict[int, float] = {}
-    logits: dict[int, torch.Tensor] = {}
-    chosen = [samples[i] for i in used]
-    for rows in by_length(chosen, batch_size=64):
-        batch = collate([chosen[row] for row in rows], pixels, pad, device=model.device)
-        predicted = answer_logits(model, batch)
-        if keep_logits:
+    states: dict[int, torch.Tensor] = {}
+    parts = [take_part(rows, samples, engine.processes) for rows in steps]
+    used = sorted({row for part in parts for row in part.rows})
+    chosen = [samples[row] for row in used]
+    batches = by_length(chosen, BATCH_SIZE)
+    # A sharded model runs on all processes at once, so they make equally many passes.
+    passes = max(engine.processes.gather(len(batches)))
+    for rows in batches + batches[-1:] * (passes - len(batches)):
+        batch = collate([chosen[row] for row in rows], pixels, pad, device=engine.model.device)
+        if keep_states:
             lengths = torch.bincount(answer_rows(batch)).tolist()
-            for row, part in zip(rows, predicted.cpu().split(lengths), strict=True):
-                logits[used[row]] = part.clone()
+            for row, part in zip(rows, engine.states(batch).cpu().split(lengths), strict=True):
+                states[used[row]] = part.clone()
         else:
-            totals = answer_nll(predicted, batch).total.tolist()
+            totals = answer_nll(engine.logits(batch), batch).total.tolist()
             for row, total in zip(rows, totals, strict=True):
                 nll[used[row]] = total
-    return Reference(nll, logits)
+    return Reference(nll, states, engine.freeze_head() if keep_states else None)
