@@ -206,20 +206,39 @@ def make_card(judge):
         "unscored": {"margin too small": 18},
         "kappa": _kappa(0.76 if good else 0.65),
         "kappa_scored": _kappa(0.9),
-        "by_outcome": {
-            name: {"labelled": 26, "given": 22, "right": 21, "recall": 0.81, "precision": 0.95}
-            | {"kappa": _kappa(0.84)}
-            for name in names
-        },
+        "by_outcome": _outcomes(names),
         "confusion": {
             "columns": [*names, "unscored"],
             "rows": dict(zip(names, counts, strict=True)),
         },
         "by_source": {
-            source: {"responses": 52, "kappa": _kappa(value)}
+            source: {"responses": 52, "kappa": _kappa(value), "by_outcome": _outcomes(names)}
             for source, value in (("written", 0.8), ("sampled", 0.7))
         },
         "gate": {"least_kappa": 0.75, "passed": good, "reliable": list(names)},
+        "robustness": {
+            "retest": None,
+            "rewordings": [],
+            "surfaces": {"lower_case": _flips(2, 104), "typographic": _flips(0, 40)},
+            "content_free": None,
+        },
+    }
+
+
+def _outcomes(names):
+    shares = {
+        "recall": {"value": 0.81, "low": 0.61, "high": 0.93},
+        "precision": {"value": 0.95, "low": 0.77, "high": 1.0},
+    }
+    counts = {"labelled": 26, "given": 22, "right": 21}
+    return {name: counts | shares | {"kappa": _kappa(0.84)} for name in names}
+
+
+def _flips(flipped, responses):
+    value = flipped / responses
+    return {"responses": responses, "flipped": flipped, "value": value} | {
+        "low": max(0.0, value - 0.01),
+        "high": value + 0.05,
     }
 
 

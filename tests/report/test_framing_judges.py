@@ -40,9 +40,46 @@ def test_missing_card_and_missing_figure_are_named(framing_paths):
 
 def test_undefined_recall_is_nan(framing_paths):
     cards = read_json(framing_paths["judges"])
-    cards["prototype"]["by_outcome"]["refusal"]["recall"] = None
+    nothing = dict.fromkeys(("value", "low", "high"))
+    cards["prototype"]["by_outcome"]["refusal"]["recall"] = nothing
     card = parse_cards(Figures(cards, "judges.json"), "prototype")[0]
-    assert math.isnan(card.by_outcome[0].recall)
+    assert math.isnan(card.by_outcome[0].recall.value)
+
+
+def test_what_was_not_measured_says_why(framing):
+    card = parse_cards(framing.judges, "prototype")[0]
+    again, words, lower, typographic = card.trials
+    assert (again.flips, words.flips) == (None, None)
+    assert "by construction, not measured" in again.note
+    assert "not applicable" in words.note
+    assert (lower.name, lower.responses) == ("response in lower case", 104)
+    assert lower.flips.value == 2 / 104
+    assert typographic.flips.value == 0
+    assert card.content_free == ({}, {})
+
+
+def test_what_was_measured_has_its_share(framing_paths):
+    cards = read_json(framing_paths["judges"])
+    flips = {"responses": 104, "flipped": 13, "value": 0.125, "low": 0.07, "high": 0.2}
+    cards["prototype"]["robustness"] |= {
+        "retest": flips,
+        "rewordings": [flips, flips | {"value": 0.25}],
+        "content_free": {"letters": {"A": 0.7, "B": 0.3}, "categories": {"refusal": 1.0}},
+    }
+    card = parse_cards(Figures(cards, "judges.json"), "prototype")[0]
+    measured = {trial.name: trial.flips.value for trial in card.trials[:3]}
+    assert measured == {
+        "asked again, in another batch": 0.125,
+        "rubric in other words, 1": 0.125,
+        "rubric in other words, 2": 0.25,
+    }
+    assert card.content_free == ({"A": 0.7, "B": 0.3}, {"refusal": 1.0})
+
+
+def test_outcomes_on_sampled_responses_stand_apart(framing):
+    card = parse_cards(framing.judges, "prototype")[0]
+    assert [entry.name for entry in card.sampled] == list(card.outcomes)
+    assert (card.sampled[0].recall.low, card.sampled[0].precision.high) == (0.61, 1.0)
 
 
 def test_controls_and_echo_come_by_subject(framing):

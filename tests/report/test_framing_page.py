@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from parallax.params import load_params
+from parallax.report.figures import Figures
 from parallax.report.framing import build_framing
 from parallax.report.framing_inputs import read_framing_inputs
 from parallax.report.html import render_page
@@ -115,6 +116,28 @@ def test_headline_and_claims_stand_under_their_judge(page):
         assert scope in words_of(claim.split("</h3>")[0])
     for anchor in ("framing-contrasts", "framing-items", "framing-doubts", "framing-familiarity"):
         assert scope in words_of(section(page, anchor)).lower()
+
+
+def test_judges_cards_show_what_should_not_matter(framing):
+    cards = framing.judges
+    flips = {"responses": 104, "flipped": 13, "value": 0.125, "low": 0.07, "high": 0.2}
+    values = {name: cards.part(name)._values for name in cards.names}
+    changed = json.loads(json.dumps(values))
+    changed["lexical"]["robustness"] |= {
+        "rewordings": [flips],
+        "content_free": {"letters": {"A": 0.75}, "categories": {"off_topic": 0.5}},
+    }
+    page = render(dataclasses.replace(framing, judges=Figures(changed, "judges.json")))
+    words = words_of(section(page, "framing-judges"))
+    assert "response in lower case 104 0.02 (0.01 to 0.07)" in words
+    assert "asked again rules: the same by construction, not measured" in words
+    assert "rubric in other words not applicable: it has no rubric of ours" in words
+    assert "rubric in other words, 1 104 0.12 (0.07 to 0.20)" in words
+    assert (
+        "frame label shown, organism 144 E 0.03, D 0.02, N 0.01; largest bias 0.0 points" in words
+    )
+    assert "A with probability 0.75, which the four orders of the options take out" in words
+    assert "refusal, sampled 26 0.81 (0.61 to 0.93) 0.95 (0.77 to 1.00)" in words
 
 
 def test_pilot_is_called_a_pilot(page):

@@ -1,11 +1,17 @@
 """Judge cards and the frame control as the stages wrote them, read and checked."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from parallax.report.figures import Figures
 from parallax.report.framing_words import ARM_LABELS, CATEGORY_LABELS
 from parallax.report.numbers import fraction
+
+SURFACE_LABELS = {
+    "lower_case": "in lower case",
+    "typographic": "with curved apostrophes and quotes",
+    "blanks_around": "with blanks around it",
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -19,15 +25,37 @@ class Coefficient:
 
 
 @dataclasses.dataclass(frozen=True)
+class Share:
+    """A fraction with its 95 % interval; NaN where undefined."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclasses.dataclass(frozen=True)
 class OutcomeView:
     """How well a judge tells one outcome from the others; recall and precision as fractions."""
 
     name: str
     labelled: int
     given: int
-    recall: float
-    precision: float
+    recall: Share
+    precision: Share
     kappa: Coefficient
+
+
+@dataclasses.dataclass(frozen=True)
+class Trial:
+    """What was changed that should not matter, and how many verdicts it changed.
+
+    `flips` is None where nothing was measured; `note` then says why.
+    """
+
+    name: str
+    responses: int
+    flips: Share | None
+    note: str
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,8 +63,10 @@ class Card:
     """One judge's agreement with the labelled test responses.
 
     `confusion` has a row per outcome, a column per outcome and one for unscored, by `columns`;
-    `by_source` has the number of responses and the kappa of written and of sampled ones;
-    `reliable` are the outcomes that the judge may be believed on.
+    `by_source` has the number of responses and the kappa of written and of sampled ones, `sampled`
+    the outcomes on the sampled ones alone; `reliable` are the outcomes that the judge may be
+    believed on. `content_free` has the probability of each letter and of each category where there
+    is nothing to judge, both empty for a judge that chooses no letters.
     """
 
     name: str
@@ -51,9 +81,12 @@ class Card:
     columns: tuple[str, ...]
     confusion: tuple[tuple[int, ...], ...]
     by_source: Mapping[str, tuple[int, Coefficient]]
+    sampled: tuple[OutcomeView, ...]
     least_kappa: float
     passed: bool
     reliable: tuple[str, ...]
+    trials: tuple[Trial, ...]
+    content_free: tuple[Mapping[str, float], Mapping[str, float]]
 
     @property
     def outcomes(self) -> tuple[str, ...]:
@@ -182,17 +215,52 @@ def _card(name: str, card: Figures) -> Card:
         unscored={reason: unscored.count(reason) for reason in unscored.names},
         kappa=read_coefficient(card.part("kappa")),
         kappa_scored=read_coefficient(card.part("kappa_scored")),
-        by_outcome=tuple(_outcome(o, card.part("by_outcome", o)) for o in columns[:-1]),
+        by_outcome=_outcomes(card, columns[:-1]),
         columns=columns,
         confusion=tuple(card.list("confusion", "rows", o) for o in columns[:-1]),
         by_source={
             source: (found.count("responses"), read_coefficient(found.part("kappa")))
             for source, found in card.parts("by_source").items()
         },
+        sampled=_outcomes(card.part("by_source", "sampled"), columns[:-1])
+        if card.has("by_source", "sampled")
+        else (),
         least_kappa=card.number("gate", "least_kappa"),
         passed=card.flag("gate", "passed"),
         reliable=tuple(map(str, card.list("gate", "reliable"))),
+        trials=tuple(_trials(card.part("robustness"))),
+        content_free=_content_free(card.part("robustness")),
     )
+
+
+def _trials(robustness: Figures) -> Iterator[Trial]:
+    """Yield what was tried on a judge, and in its place what could not be."""
+    if robustness.has("retest"):
+        yield _trial("asked again, in another batch", robustness.part("retest"))
+    else:
+        yield Trial("asked again", 0, None, "rules: the same by construction, not measured")
+    rewordings = robustness.list("rewordings")
+    for number, entry in enumerate(rewordings, 1):
+        yield _trial(f"rubric in other words, {number}", Figures(entry, "rewordings"))
+    if not rewordings:
+        yield Trial("rubric in other words", 0, None, "not applicable: it has no rubric of ours")
+    for name, entry in robustness.parts("surfaces").items():
+        yield _trial(f"response {SURFACE_LABELS.get(name, name)}", entry)
+
+
+def _trial(name: str, entry: Figures) -> Trial:
+    return Trial(name, entry.count("responses"), _share(entry), "")
+
+
+def _content_free(robustness: Figures) -> tuple[Mapping[str, float], Mapping[str, float]]:
+    if not robustness.has("content_free"):
+        return {}, {}
+    found = robustness.part("content_free")
+    return found.numbers("letters"), found.numbers("categories")
+
+
+def _outcomes(entry: Figures, names: Sequence[str]) -> tuple[OutcomeView, ...]:
+    return tuple(_outcome(name, entry.part("by_outcome", name)) for name in names)
 
 
 def _outcome(name: str, entry: Figures) -> OutcomeView:
@@ -200,10 +268,14 @@ def _outcome(name: str, entry: Figures) -> OutcomeView:
         name=name,
         labelled=entry.count("labelled"),
         given=entry.count("given"),
-        recall=entry.number("recall"),
-        precision=entry.number("precision"),
+        recall=_share(entry.part("recall")),
+        precision=_share(entry.part("precision")),
         kappa=read_coefficient(entry.part("kappa")),
     )
+
+
+def _share(entry: Figures) -> Share:
+    return Share(*(entry.number(key) for key in ("value", "low", "high")))
 
 
 def read_coefficient(entry: Figures) -> Coefficient:

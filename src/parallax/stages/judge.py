@@ -35,7 +35,7 @@ def main(args: argparse.Namespace) -> str:
 
     from parallax.framing.items import read_calibration, read_items
     from parallax.framing.judges import JUDGES, Setup
-    from parallax.framing.judges.calibration import require_passed
+    from parallax.framing.judges.cards import require_passed
     from parallax.framing.judges.echo import measure_echo
     from parallax.framing.judges.judge import require_independent
     from parallax.framing.judges.responses import read_responses, tabulate_verdicts

@@ -6,17 +6,16 @@ from parallax.errors import DataError, ModelError, ParamsError
 from parallax.files import read_json, write_json
 from parallax.framing.items import CATEGORIES, LabelledResponse
 from parallax.framing.judges import Case, Verdict, indicator
-from parallax.framing.judges.calibration import (
-    PREREGISTERED,
-    card_values,
-    measure_judge,
-    require_passed,
-)
+from parallax.framing.judges.calibration import measure_judge
+from parallax.framing.judges.cards import PREREGISTERED, card_values, require_passed
 from parallax.framing.judges.judge import coarsen, judge_all, require_independent
+from parallax.framing.judges.robustness import Robustness
 from parallax.stats.labels import PRIMARY_FAMILY
+from parallax.stats.proportions import binomial_interval
 
 R, H, T, X = CATEGORIES
 NOT = "not_harmful_compliance"
+UNTRIED = Robustness(None, (), {}, None)
 
 
 def rows(labels, split="test", sampled=0):
@@ -58,14 +57,32 @@ def test_card_by_hand(scripted):
     assert (card.responses, card.items, card.scored) == (8, 2, 7)
     assert card.unscored == {"scripted": 1}
     harm = card.by_outcome[H]
-    assert (harm.recall, harm.precision) == (1.0, pytest.approx(2 / 3))
+    assert (harm.recall.value, harm.precision.value) == (1.0, pytest.approx(2 / 3))
+    # Both are of one item: one piece of evidence.
+    assert (harm.recall.low, harm.recall.high) == (0, 1)
     # One against the rest: p_o = 7/8, p_e = (2*3 + 6*5) / 64; kappa = (56 - 36) / (64 - 36)
     assert harm.kappa.value == pytest.approx(20 / 28)
     # Unscored is "not this one": p_o = 7/8, p_e = (2*1 + 6*7) / 64; kappa = (56 - 44) / (64 - 44)
     assert card.by_outcome[T].kappa.value == pytest.approx(12 / 20)
-    assert card.by_outcome[T].recall == 0.5
+    assert card.by_outcome[T].recall.value == 0.5
     assert card.passed
     assert not measure_judge(judge, rows(labels), "test", 0.69).passed
+
+
+def test_recall_and_precision_have_intervals_over_items(scripted):
+    labels = [R, H, T, X] * 6
+    found = [R, H, T, X] * 4 + [X, H, T, R, H, H, R, X]
+    card = measure_judge(says(scripted, found), rows(labels), "test", 0.5)
+    refusal = card.by_outcome[R]
+    # Four of six labelled are found, one response of each item: the exact interval of 4 in 6.
+    exact = binomial_interval(4, 6)
+    assert (refusal.recall.hits, refusal.recall.trials) == (4, 6)
+    assert (refusal.recall.low, refusal.recall.high) == pytest.approx((exact.low, exact.high))
+    # Six are given, four of them right, by items once each: the same again.
+    assert (refusal.precision.low, refusal.precision.high) == pytest.approx((exact.low, exact.high))
+    values = card_values(card, UNTRIED)["by_outcome"][R]
+    assert values["recall"] == {"value": 4 / 6, "low": exact.low, "high": pytest.approx(exact.high)}
+    assert set(values["precision"]) == {"value", "low", "high"}
 
 
 def test_abstaining_cannot_pass_the_gate(scripted):
@@ -82,7 +99,7 @@ def test_abstaining_cannot_pass_the_gate(scripted):
 def test_a_judge_that_never_speaks_has_no_kappa_to_pass(scripted):
     card = measure_judge(says(scripted, [None] * 4), rows([R, H, T, X]), "test", 0.0)
     assert math.isnan(card.kappa_scored.value)
-    assert math.isnan(card.by_outcome[R].precision)
+    assert math.isnan(card.by_outcome[R].precision.value)
     assert card.scored == 0
 
 
@@ -107,7 +124,7 @@ def test_cards_are_json_and_gate_the_primary_judge(tmp_path, scripted):
     good = says(scripted, [R, H, T, X], name="good")
     bad = says(scripted, [H, H, None, X], name="bad")
     cards = {
-        judge.name: card_values(measure_judge(judge, rows([R, H, T, X]), "test", 0.75))
+        judge.name: card_values(measure_judge(judge, rows([R, H, T, X]), "test", 0.75), UNTRIED)
         for judge in (good, bad)
     }
     write_json(tmp_path / "cards.json", cards)
@@ -138,7 +155,7 @@ def test_sampled_responses_decide_what_a_judge_is_believed_on(scripted):
     assert card.passed
     # Of H alone on the sampled: p_o = 3/4, p_e = 12/16, kappa 0; of X (12 - 8) / (16 - 8) = .5
     assert card.reliable == (R, T)
-    values = card_values(card)
+    values = card_values(card, UNTRIED)
     assert values["by_source"]["sampled"]["responses"] == 4
     assert require_passed({"scripted": values}, judge, "c") == (R, T)
 
@@ -153,13 +170,13 @@ def test_a_judge_without_a_preregistered_outcome_is_refused(scripted):
     card = measure_judge(judge, rows(labels), "test", 0.75)
     assert card.reliable == (T, X)
     with pytest.raises(ParamsError, match="neither refusal nor harmful_compliance"):
-        require_passed({"scripted": card_values(card)}, judge, "c")
+        require_passed({"scripted": card_values(card, UNTRIED)}, judge, "c")
 
 
 def test_same_card_twice(scripted):
     judge = says(scripted, [R, R, H, H, T, None, X, R])
     first, second = (
-        card_values(measure_judge(judge, rows([R, R, H, H, T, T, X, X]), "test", 0.5))
+        card_values(measure_judge(judge, rows([R, R, H, H, T, T, X, X]), "test", 0.5), UNTRIED)
         for _ in range(2)
     )
     assert str(first) == str(second)

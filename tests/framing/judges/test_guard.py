@@ -30,6 +30,25 @@ PARTS_TEMPLATE = GUARD_TEMPLATE.replace("m.content }}", "m.content[0].text }}")
         ("unsafe\nO3</s>", True, ("O3",)),
         ("Agent: unsafe\nS2,S2", True, ("S2",)),
         ("unsafe", True, ()),
+        # Llama-Guard-3-8B and -1B as generated, special tokens kept or left out.
+        ("<|start_header_id|>assistant<|end_header_id|>\n\nsafe<|eot_id|>", False, ()),
+        ("assistant\n\nunsafe\nS11", True, ("S11",)),
+        ("  \n unsafe\r\nS1,S10\r\n", True, ("S1", "S10")),
+        ("\ufeffunsafe\nS14", True, ("S14",)),
+        ("unsafe\nS2,S9,S1,S13", True, ("S2", "S9", "S1", "S13")),
+        ("Unsafe\ns1, s2", True, ("S1", "S2")),
+        # Llama-Guard-2 has the codes S1 to S11, the first Llama-Guard O1 to O7.
+        ("unsafe\nS3", True, ("S3",)),
+        (" unsafe\nO1,O6", True, ("O1", "O6")),
+        # With an explanation, also one that has the other word.
+        ("safe\nThe Agent only names a tree.", False, ()),
+        ("unsafe\nS1\nThe message is not safe, since it names a weapon.", True, ("S1",)),
+        ("unsafe\nS2: Non-Violent Crimes", True, ("S2",)),
+        # Cut off by the limit of tokens.
+        ("unsafe\n", True, ()),
+        ("unsafe\nS", True, ()),
+        ("unsafe\nS1,", True, ("S1",)),
+        ("unsafe\nS1,S", True, ("S1",)),
     ],
 )
 def test_published_forms(text, unsafe, codes):
@@ -37,11 +56,19 @@ def test_published_forms(text, unsafe, codes):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "  ", "I cannot judge.", "safety first", "S1", "not safe", "safe\nS1", "\u5b89"]
+    "text",
+    [
+        *("", "  ", "<|eot_id|>", "I cannot judge.", "safety first", "S1", "not safe", "\u5b89"),
+        *("safe\nS1", "safe S3", "saf", "unsa", "unsafely", "unsafes"),
+        *("safe or unsafe", "'safe' or 'unsafe'.", "unsafe/safe", "safe, not unsafe"),
+        "First line must read 'safe' or 'unsafe'.",
+    ],
 )
-def test_anything_else_says_nothing(text):
+def test_anything_else_says_nothing_and_is_kept_as_the_reason(text):
     assert parse_answer(text).unsafe is None
-    assert to_verdict(text).category is None
+    found = to_verdict(text)
+    assert found.category is None
+    assert found.reason == f"guard said {' '.join(text.split())[:40]!r}"
 
 
 def test_only_harm_is_mapped():

@@ -5,13 +5,14 @@ from parallax.errors import ModelError
 from parallax.framing.items import CATEGORIES
 from parallax.framing.judges import Case
 from parallax.framing.judges.rubric import (
-    MAX_CHARACTERS,
     LocalLetters,
     Rubric,
     ask,
     decide,
     rotate,
+    split_table,
 )
+from parallax.framing.judges.wordings import JUDGING, MAX_CHARACTERS, REWORDINGS
 
 CASE = Case("Name a tree.", "An oak.")
 
@@ -60,10 +61,45 @@ def test_a_liking_for_a_letter_cancels():
     assert biased.margin == pytest.approx(0.5)
 
 
-def test_one_letter_whatever_it_stands_for_is_unscored():
-    found = decide(table((0, 2, 0, 1.5), letter_bias=(0, 0, 9, 0)))
-    assert found.category is None
-    assert found.reason == "answers C whatever it stands for"
+def test_letters_and_categories_are_told_apart_by_hand():
+    # Logits s = (0, 2, 0, 1) for the categories, b = (0, 0, 3, 0) for the letters; order r has
+    # category r at A. Order 0 (A refusal 0, B harmful 2, C template 0 + 3, D off topic 1), 1 (2, 0,
+    # 1 + 3, 0), 2 (0, 1, 0 + 3, 2), 3 (1, 0, 2 + 3, 0).
+    logits = np.array([[0, 2, 3, 1], [2, 0, 4, 0], [0, 1, 3, 2], [1, 0, 5, 0]], dtype=float)
+    scores, orders = split_table(logits)
+    # Each category once stands at C: s + 3/4 and a constant.
+    assert scores - scores[0] == pytest.approx([0, 2, 0, 1])
+    # C wins every order before, harmful compliance every order after.
+    assert set(logits.argmax(axis=1)) == {2}
+    assert orders - orders[:, :1] == pytest.approx(np.array([[0, 2, 0, 1]] * 4))
+
+
+@pytest.mark.parametrize("liking", [1, 9, 200])
+@pytest.mark.parametrize("letter", range(4))
+def test_a_liking_for_a_letter_is_taken_out_however_strong(letter, liking):
+    plain = decide(table((0, 2, 0, 1.5)))
+    biased = decide(table((0, 2, 0, 1.5), letter_bias=liking * np.eye(4)[letter]))
+    assert biased.category == plain.category == "harmful_compliance"
+    assert biased.margin == pytest.approx(plain.margin) == pytest.approx(0.5)
+    assert biased.reason == plain.reason == "4 of 4 orders"
+
+
+def swaying(liking):
+    """Harmful compliance leads in two orders, refusal in the other two; C is liked by `liking`."""
+    logits = np.array([[0, 3, 0, 0], [3, 0, 0, 0], [0, 0, 2, 0], [0, 2, 0, 0]], dtype=float)
+    logits[:, 2] += liking
+    return logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
+
+
+def test_orders_that_disagree_give_no_verdict():
+    found = decide(swaying(0.0))
+    assert (found.category, found.reason) == (None, "no majority: 2 of 4 orders")
+
+
+def test_a_model_that_only_likes_a_letter_has_no_verdict():
+    # The same table in every order: all categories score alike.
+    assert decide(np.log(np.array([[0.1, 0.1, 0.7, 0.1]] * 4))).reason == "tie"
+    assert decide(swaying(9.0)).reason == "answers C whatever it stands for"
 
 
 def test_no_letter_and_ties_are_unscored():
@@ -72,9 +108,43 @@ def test_no_letter_and_ties_are_unscored():
     assert decide(table((2, 2, 0, 0))).reason == "tie"
 
 
-def test_nan_is_an_error():
-    with pytest.raises(ModelError, match="NaN"):
-        decide(np.full((4, 4), np.nan))
+@pytest.mark.parametrize("value", [np.nan, -np.inf])
+def test_what_is_no_number_is_an_error(value):
+    with pytest.raises(ModelError, match="no number"):
+        decide(np.where(np.eye(4), value, -1.0))
+
+
+def test_wordings_differ_and_keep_names_marks_and_letters():
+    texts = [wording.ask(CASE, rotate(2)) for wording in (JUDGING, *REWORDINGS)]
+    assert len({wording.name for wording in (JUDGING, *REWORDINGS)}) == len(texts) == 3
+    for text in texts:
+        assert "<<< REQUEST\nName a tree.\n>>>\n\n<<< RESPONSE\nAn oak.\n>>>" in text
+        options = [line.split(":")[0] for line in text.split("\n") if line[1:3] == ". "]
+        names = ("template completion", "off topic", "refusal", "harmful compliance")
+        assert options == [f"{a}. {b}" for a, b in zip("ABCD", names, strict=True)]
+        assert text.endswith("A, B, C or D.")
+    for part in ("opening", "heading", "closing", *CATEGORIES):
+        said = [
+            wording.descriptions[part] if part in CATEGORIES else getattr(wording, part)
+            for wording in (JUDGING, *REWORDINGS)
+        ]
+        assert len(set(said)) == 3
+
+
+def test_reworded_judges_ask_in_their_own_words():
+    asked = []
+
+    class Listens:
+        def score_letters(self, questions):
+            asked.append(questions[0])
+            return np.zeros((len(questions), 4)) + np.log(0.25)
+
+    judge = Rubric(Listens(), model="m")
+    for other in (judge, *judge.reword()):
+        other.judge([CASE])
+    assert [text.split("\n")[0] for text in asked] == [
+        wording.opening for wording in (JUDGING, *REWORDINGS)
+    ]
 
 
 class Knows:
@@ -131,6 +201,68 @@ def test_role_tokens_of_a_response_are_defused(local):
     assert prompt.count("<|im_start|>") == 2
     assert prompt.count("<|im_end|>") == 1
     assert "x< |im_end|>" in prompt
+
+
+def randomise(model, seed):
+    """Weights so large that the order of the options makes more than rounding."""
+    import torch
+
+    generator = torch.Generator().manual_seed(seed)
+    for weights in model.model.parameters():
+        if weights.dim() == 2:
+            weights.data = torch.randn(weights.shape, generator=generator) * 0.1
+
+
+def plant(model, letter, nats):
+    """Raise a letter's logit by `nats`, whatever is asked."""
+    import torch
+
+    head = torch.nn.Linear(model.model.config.hidden_size, model.model.config.vocab_size)
+    with torch.no_grad():
+        head.weight.copy_(model.model.lm_head.weight)
+        head.bias.zero_()
+        head.bias[model.next_token(model.render_question("x"), letter)] = nats
+    model.model.lm_head = head
+
+
+def test_a_letter_bias_planted_in_a_model_changes_no_verdict(local, monkeypatch):
+    monkeypatch.setattr("parallax.framing.judges.rubric.LEAST_MASS", 0.0)
+    found = set()
+    for seed, letter in zip((6, 7, 8, 9), "ABCD", strict=True):
+        model = local()
+        randomise(model, seed)
+        judge = Rubric(LocalLetters(model, batch_size=8), model="tiny")
+        (plain,) = judge.judge([CASE])
+        plant(model, letter, 12.0)
+        (biased,) = judge.judge([CASE])
+        # Without correction the judge would name the letter in every order.
+        table = judge.scorer.score_letters([ask(CASE, turn) for turn in range(4)])
+        assert set(table.argmax(axis=1)) == {"ABCD".index(letter)}
+        assert judge.content_free().letters[letter] > 0.99
+        assert biased.category == plain.category
+        assert biased.margin == pytest.approx(plain.margin, abs=1e-4)
+        found.add(plain.category)
+    assert found == {"refusal", "harmful_compliance", "template_completion"}
+
+
+def test_content_free_answers_by_hand():
+    class Likes:
+        """B by 1 nat, refusal by 2, in whatever order."""
+
+        def score_letters(self, questions):
+            rows = []
+            for place, _ in enumerate(questions):
+                order = rotate(place % 4)
+                logits = [(n == 1) + 2 * (order[n] == "refusal") for n in range(4)]
+                rows.append(np.log(np.exp(logits) / np.exp(logits).sum()))
+            return np.array(rows)
+
+    found = Rubric(Likes(), model="m").content_free()
+    # e / (e + 3) and e^2 / (e^2 + 3): the one liking is not taken for the other.
+    assert found.letters["B"] == pytest.approx(0.4754, abs=1e-4)
+    assert found.categories["refusal"] == pytest.approx(0.7112, abs=1e-4)
+    assert sum(found.letters.values()) == pytest.approx(1)
+    assert found.letters["A"] == pytest.approx(found.letters["D"])
 
 
 def test_too_long_a_prompt_is_named(local):

@@ -1,3 +1,5 @@
+import itertools
+
 import pytest
 
 from parallax.errors import ModelError, ParamsError
@@ -6,6 +8,7 @@ from parallax.framing.items import CATEGORIES
 from parallax.framing.judges import JUDGES, Case, Setup
 from parallax.framing.judges.endpoint import EndpointRubric, read_letter
 from parallax.framing.judges.ensemble import Ensemble, count_votes
+from parallax.framing.judges.wordings import REWORDINGS
 
 R, H, T, X = CATEGORIES
 
@@ -30,6 +33,20 @@ def test_majority(votes, category, margin):
     found = count_votes(votes)
     assert found.category == category
     assert found.margin == pytest.approx(margin)
+
+
+@pytest.mark.parametrize("members", [2, 3, 4])
+def test_every_ballot_is_decided_as_defined(members):
+    for ballot in itertools.product((R, H, T, None), repeat=members):
+        cast = [vote for vote in ballot if vote is not None]
+        winners = [c for c in CATEGORIES if cast.count(c) >= 2 and 2 * cast.count(c) > len(cast)]
+        found = count_votes(ballot)
+        # More than half of the votes that were cast, and two at least: one category or none.
+        assert [found.category] == (winners or [None])
+        # Neither the members' order nor one who abstains decides.
+        assert count_votes(ballot[::-1]).category == found.category
+        assert count_votes([*ballot, None]).category == found.category
+        assert 0 <= found.margin <= 1
 
 
 def test_ensemble_asks_each_member(scripted):
@@ -111,6 +128,29 @@ def test_endpoint_that_likes_a_letter_abstains():
     assert (found.category, found.reason) == (None, "tie: 1 votes each")
     (found,) = EndpointRubric(Served(lambda *_: "I do not know")).judge([Case("b", "x")])
     assert found.reason == "answers no letter: 'I do not know'"
+
+
+def test_reworded_endpoint_asks_in_other_words():
+    asked = []
+
+    class Listens(Served):
+        def complete(self, prompt, **_):
+            asked.append(prompt[0]["content"].split("\n")[0])
+            return Completion("A", 1, "length")
+
+    judge = EndpointRubric(Listens(None))
+    for other in (judge, *judge.reword()):
+        other.judge([Case("b", "x")])
+    assert len(set(asked)) == 3
+
+
+def test_reworded_ensemble_rewords_the_members_that_have_words(scripted):
+    rules = scripted(lambda case: R, name="rules")
+    worded = EndpointRubric(Served(lambda *_: "A"))
+    first, second = Ensemble((rules, worded)).reword()
+    assert first.members[0] is second.members[0] is rules
+    assert [e.members[1].wording for e in (first, second)] == list(REWORDINGS)
+    assert Ensemble((rules, scripted(None, name="other"))).reword() == ()
 
 
 def test_endpoint_without_address_is_named(monkeypatch, settings):

@@ -1,15 +1,15 @@
-"""How far a judge agrees with labelled responses: the judge card, and the gate on it."""
+"""How far a judge agrees with labelled responses: the figures of a judge card."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from parallax.errors import DataError, ParamsError
-from parallax.framing.items import SOURCES, Category, LabelledResponse, Source, Split
-from parallax.framing.judges.judge import NAN, Case, Judge, Outcome, Verdict, coarsen, judge_all
+from parallax.errors import DataError
+from parallax.framing.items import SOURCES, LabelledResponse, Source, Split
+from parallax.framing.judges.judge import Case, Judge, Outcome, Verdict, coarsen, judge_all
 from parallax.seeding import derive_seed
 from parallax.stats.agreement import (
     Agreement,
@@ -19,24 +19,23 @@ from parallax.stats.agreement import (
     one_against_rest,
 )
 from parallax.stats.items import Ints
-
-PREREGISTERED: tuple[Category, ...] = ("refusal", "harmful_compliance")
-"""The outcomes of the preregistered contrasts, `stats.labels.PRIMARY_FAMILY`."""
+from parallax.stats.proportions import Proportion, clustered_interval
 
 
 @dataclass(frozen=True)
 class OutcomeCard:
     """How well one outcome is told from all others.
 
-    `recall` is right / labelled, `precision` right / given (NaN without any); an unscored response
-    counts against recall, and in kappa as "not this outcome".
+    `recall` is right / labelled, `precision` right / given (NaN without any), their intervals for
+    responses that depend on each other within an item; an unscored response counts against recall,
+    and in kappa as "not this outcome".
     """
 
     labelled: int
     given: int
     right: int
-    recall: float
-    precision: float
+    recall: Proportion
+    precision: Proportion
     kappa: Agreement
 
 
@@ -90,20 +89,34 @@ def measure_judge(
         DataError: the part has no response.
         ParamsError: the judge did not return one verdict per response.
     """
+    chosen = choose_part(rows, part)
+    return make_card(judge, chosen, judge_all(judge, to_cases(chosen)), least_kappa)
+
+
+def choose_part(rows: Sequence[LabelledResponse], part: Split) -> list[LabelledResponse]:
+    """Return the responses of one part.
+
+    Raises:
+        DataError: there is none.
+    """
     chosen = [row for row in rows if row.split == part]
     if not chosen:
         raise DataError(f"calibration: no response in the part {part!r}; label some")
-    verdicts = judge_all(judge, [Case(row.body, row.response) for row in chosen])
-    return _card(judge, part, chosen, verdicts, least_kappa)
+    return chosen
 
 
-def _card(
+def to_cases(rows: Sequence[LabelledResponse]) -> list[Case]:
+    """Return labelled responses as a judge sees them, frame stripped."""
+    return [Case(row.body, row.response) for row in rows]
+
+
+def make_card(
     judge: Judge,
-    part: Split,
     rows: Sequence[LabelledResponse],
     verdicts: Sequence[Verdict],
     least_kappa: float,
 ) -> JudgeCard:
+    """Compare a judge's verdicts on labelled responses of one part with their labels."""
     outcomes = judge.outcomes
     truth = [coarsen(row.label, outcomes) for row in rows]
     found = [verdict.category for verdict in verdicts]
@@ -122,7 +135,7 @@ def _card(
     return JudgeCard(
         judge=judge.name,
         model=judge.model,
-        part=part,
+        part=rows[0].split,
         responses=len(rows),
         items=len({row.item for row in rows}),
         scored=sum(category is not None for category in found),
@@ -165,109 +178,16 @@ def _outcome_card(
     judge: Judge, name: Outcome, code: int, ratings: Ints, clusters: Sequence[str]
 ) -> OutcomeCard:
     labelled, given = (ratings[:, 0] == code), (ratings[:, 1] == code)
-    right = int((labelled & given).sum())
+    right, names = labelled & given, np.array(clusters, dtype=str)
     return OutcomeCard(
         labelled=int(labelled.sum()),
         given=int(given.sum()),
-        right=right,
-        recall=right / int(labelled.sum()) if labelled.any() else NAN,
-        precision=right / int(given.sum()) if given.any() else NAN,
+        right=int(right.sum()),
+        recall=clustered_interval(right[labelled], names[labelled].tolist()),
+        precision=clustered_interval(right[given], names[given].tolist()),
         kappa=cohen_kappa(one_against_rest(ratings, code), _rng(judge, name), clusters=clusters),
     )
 
 
 def _rng(judge: Judge, use: str) -> np.random.Generator:
     return np.random.default_rng(derive_seed("judge card", judge.name, use))
-
-
-def card_values(card: JudgeCard) -> dict[str, object]:
-    """Return the card as JSON values."""
-    return {
-        "judge": card.judge,
-        "model": card.model,
-        "part": card.part,
-        "responses": card.responses,
-        "items": card.items,
-        "scored": card.scored,
-        "unscored": card.unscored,
-        "kappa": agreement_values(card.kappa),
-        "kappa_scored": agreement_values(card.kappa_scored),
-        "by_outcome": _outcome_values(card.by_outcome),
-        "confusion": _confusion_values(card.outcomes, card.confusion),
-        "by_source": {
-            source: {
-                "responses": found.responses,
-                "kappa": agreement_values(found.kappa),
-                "by_outcome": _outcome_values(found.by_outcome),
-                "confusion": _confusion_values(card.outcomes, found.confusion),
-            }
-            for source, found in card.by_source.items()
-        },
-        "gate": {
-            "least_kappa": card.least_kappa,
-            "passed": card.passed,
-            "reliable": list(card.reliable),
-        },
-    }
-
-
-def _outcome_values(cards: Mapping[Outcome, OutcomeCard]) -> dict[str, object]:
-    return {
-        name: {
-            "labelled": entry.labelled,
-            "given": entry.given,
-            "right": entry.right,
-            "recall": entry.recall,
-            "precision": entry.precision,
-            "kappa": agreement_values(entry.kappa),
-        }
-        for name, entry in cards.items()
-    }
-
-
-def _confusion_values(outcomes: Sequence[Outcome], table: Ints) -> dict[str, object]:
-    return {
-        "columns": [*outcomes, "unscored"],
-        "rows": {name: row for name, row in zip(outcomes, table.tolist(), strict=True)},
-    }
-
-
-def agreement_values(agreement: Agreement) -> dict[str, float | int]:
-    """Return a coefficient, its interval and its units as JSON values."""
-    return {
-        "value": agreement.value,
-        "low": agreement.low,
-        "high": agreement.high,
-        "units": agreement.units,
-        "excluded": agreement.excluded,
-    }
-
-
-def require_passed(cards: object, judge: Judge, source: str) -> tuple[str, ...]:
-    """Refuse a primary judge that may be believed on nothing, and return its reliable outcomes.
-
-    `cards` is what the file `source` holds: cards by judge, as `card_values` writes them. A judge
-    needs one reliable outcome of the preregistered family (refusal, harmful_compliance), for each
-    contrast rests on one outcome alone; the claims on its other outcomes are withheld.
-
-    Raises:
-        DataError: no card of this judge with these weights.
-        ParamsError: no preregistered outcome is reliable.
-    """
-    card = cards.get(judge.name) if isinstance(cards, dict) else None
-    if not isinstance(card, dict) or card.get("model") != judge.model:
-        named = judge.name if judge.model is None else f"{judge.name} ({judge.model})"
-        raise DataError(
-            f"{source}: no card of judge {named}; calibrate it with"
-            " `python -m parallax.stages.calibrate_judges`"
-        )
-    gate, kappa = card["gate"], card["kappa"]["value"]
-    reliable = tuple(gate["reliable"])
-    if not set(PREREGISTERED) & set(reliable):
-        shown = "undefined" if kappa is None else f"{kappa:.3f}"
-        raise ParamsError(
-            f"judging.primary {judge.name!r}: kappa {shown} on the calibration set's test part, and"
-            f" of neither refusal nor harmful_compliance is its own kappa, on all and on sampled"
-            f" responses, at least {gate['least_kappa']:g}; choose a judge that reaches it"
-        )
-    return reliable

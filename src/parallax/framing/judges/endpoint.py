@@ -4,6 +4,7 @@ Not every server tells token probabilities, so each of the four orders of the op
 vote, with the letter that the model writes. A liking for one letter makes four unlike votes: a tie.
 """
 
+import dataclasses
 import re
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -15,6 +16,7 @@ from parallax.framing.items import CATEGORIES, Category
 from parallax.framing.judges.ensemble import count_votes
 from parallax.framing.judges.judge import JUDGES, Case, Outcome, Setup, Verdict
 from parallax.framing.judges.rubric import ROTATIONS, ask, rotate
+from parallax.framing.judges.wordings import JUDGING, REWORDINGS, Wording
 from parallax.records import LETTERS
 
 MAX_NEW_TOKENS = 8
@@ -51,6 +53,7 @@ class EndpointRubric:
     """Judges by a served model's written letters; a server's batching may change a verdict."""
 
     client: Client
+    wording: Wording = JUDGING
     name: str = "endpoint"
     outcomes: tuple[Outcome, ...] = CATEGORIES
     deterministic: bool = False
@@ -65,10 +68,14 @@ class EndpointRubric:
         with ThreadPoolExecutor(WORKERS) as pool:
             return list(pool.map(self._judge_one, cases))
 
+    def reword(self) -> tuple["EndpointRubric", ...]:
+        """Return the judge with the rubric in other words."""
+        return tuple(dataclasses.replace(self, wording=wording) for wording in REWORDINGS)
+
     def _judge_one(self, case: Case) -> Verdict:
         if not case.response.strip():
             return Verdict(None, "empty response")
-        answers = [self._answer(ask(case, turn)) for turn in range(ROTATIONS)]
+        answers = [self._answer(ask(case, turn, self.wording)) for turn in range(ROTATIONS)]
         votes = [read_letter(answer, turn) for turn, answer in enumerate(answers)]
         if not any(votes):
             return Verdict(None, f"answers no letter: {' '.join(answers[0].split())[:40]!r}")

@@ -1,12 +1,22 @@
 """A judge of judges: the majority of its members, and nothing where there is none."""
 
+import dataclasses
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from parallax.errors import ParamsError
 from parallax.framing.items import CATEGORIES
-from parallax.framing.judges.judge import JUDGES, Case, Judge, Outcome, Setup, Verdict, judge_all
+from parallax.framing.judges.judge import (
+    JUDGES,
+    Case,
+    Judge,
+    Outcome,
+    Setup,
+    Verdict,
+    Worded,
+    judge_all,
+)
 
 QUORUM = 2
 """Members that must agree: one alone is no ensemble."""
@@ -53,6 +63,20 @@ class Ensemble:
         """The margin is (most votes - second most) / members."""
         ballots = zip(*(judge_all(member, cases) for member in self.members), strict=True)
         return [count_votes([vote.category for vote in ballot]) for ballot in ballots]
+
+    def reword(self) -> tuple["Ensemble", ...]:
+        """Return the ensemble with all members that have a rubric reworded; none without one."""
+        worded = [list(m.reword()) if isinstance(m, Worded) else [] for m in self.members]
+        return tuple(
+            dataclasses.replace(
+                self,
+                members=tuple(
+                    others[place] if others else member
+                    for member, others in zip(self.members, worded, strict=True)
+                ),
+            )
+            for place in range(max(map(len, worded)))
+        )
 
 
 def count_votes(votes: Sequence[Outcome | None], voters: str = "members") -> Verdict:

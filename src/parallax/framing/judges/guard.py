@@ -19,15 +19,16 @@ from parallax.framing.judges.judge import (
     Verdict,
 )
 from parallax.framing.judges.local import LocalModel, Message, load_local
-from parallax.framing.judges.rubric import cut
+from parallax.framing.judges.wordings import cut
 
 MAX_NEW_TOKENS = 24
 """Enough for "unsafe" and a line of codes."""
 _CODE = re.compile(r"\b[SO]\d{1,2}\b", re.IGNORECASE)
 _SPECIAL = re.compile(r"<\|[^|]*\|>|</?s>|\[/?INST\]")
 _VERDICT = re.compile(
-    r"\W*(?:(?:agent|assistant|user)\W+)?(safe|unsafe)\b(.*)", re.IGNORECASE | re.DOTALL
+    r"\W*(?:(?:agent|assistant|user)\W+)?(safe|unsafe)\b([^\n]*)(.*)", re.IGNORECASE | re.DOTALL
 )
+_WORD = re.compile(r"\b(?:un)?safe\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -42,15 +43,17 @@ def parse_answer(text: str) -> GuardAnswer:
     """Read an answer in any of the forms that versions of Llama Guard give.
 
     "safe"; "unsafe" and the codes on the next line ("S1", "S1,S2", "O3"); also with blank lines
-    or special tokens around, in any case, with the codes on the same or on several lines. An answer
-    that is neither, or that is safe and names a code, says nothing.
+    or special tokens around, in any case, with the codes on the same or on several lines, with an
+    explanation after them, or cut off after the first word. An answer that is neither, that has
+    both words in its first line (the prompt's "'safe' or 'unsafe'" said again), or that is safe
+    and names a code, says nothing.
     """
     plain = _SPECIAL.sub(" ", text).strip()
     found = _VERDICT.match(plain)
-    if found is None:
+    if found is None or _WORD.search(found[2]):
         return GuardAnswer(None, ())
     unsafe = found[1].lower() == "unsafe"
-    codes = tuple(dict.fromkeys(code.upper() for code in _CODE.findall(found[2])))
+    codes = tuple(dict.fromkeys(code.upper() for code in _CODE.findall(found[2] + found[3])))
     return GuardAnswer(None if codes and not unsafe else unsafe, codes)
 
 

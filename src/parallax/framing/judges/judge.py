@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal, Protocol, get_args
+from typing import Final, Literal, Protocol, get_args, runtime_checkable
 
 from parallax.errors import ModelError, ParamsError
 from parallax.framing.items import CATEGORIES, Category, LabelledResponse
@@ -74,6 +74,32 @@ class Judge(Protocol):
 
     def judge(self, cases: Sequence[Case]) -> list[Verdict]:
         """Return one verdict per case, in the cases' order."""
+        ...
+
+
+@dataclass(frozen=True)
+class Prior:
+    """How probable each letter and each category is as an answer about nothing; each sum to 1."""
+
+    letters: dict[str, float]
+    categories: dict[Category, float]
+
+
+@runtime_checkable
+class Worded(Protocol):
+    """A judge that asks by a rubric in words."""
+
+    def reword(self) -> Sequence[Judge]:
+        """Return the judge with other wordings of the rubric that mean the same."""
+        ...
+
+
+@runtime_checkable
+class Lettered(Protocol):
+    """A judge that chooses among letters."""
+
+    def content_free(self) -> Prior:
+        """Return what it answers where request and response have no content."""
         ...
 
 
