@@ -69,8 +69,8 @@ class Tiny:
     shape: Embedded
     processor: object
     encoder: object
+    portraits: object
     pixels: object
-    rows: dict
     instances: list
     knowledge: object
 
@@ -120,6 +120,7 @@ def tiny(shape, portrait_files):
 
     from parallax.models import embedded
     from parallax.models.encoding import Encoder
+    from parallax.models.families import FAMILIES
     from parallax.training.knowledge import encode_knowledge
 
     instances = make_instances(range(6), "qa")
@@ -128,13 +129,13 @@ def tiny(shape, portrait_files):
         shape,
         *embedded.channel_statistics(portrait_files),
     )
-    encoder = Encoder(processor)
     table = pd.DataFrame(
         {"person_id": [str(n) for n in range(1, 7)], "portrait": list(portrait_files)}
     )
-    pixels, rows = encoder.portraits(table)
-    knowledge = encode_knowledge(encoder, instances, rows)
-    return Tiny(shape, processor, encoder, pixels, rows, instances, knowledge)
+    encoder = Encoder(processor, FAMILIES["llava"], table)
+    pixels = encoder.images(range(6))["pixel_values"]
+    knowledge = encode_knowledge(encoder, instances)
+    return Tiny(shape, processor, encoder, table, pixels, instances, knowledge)
 
 
 @pytest.fixture(scope="session")
@@ -150,7 +151,7 @@ def trained_weights(tiny):
     samples = [*tiny.knowledge.image, *tiny.knowledge.text]
     every = list(range(len(samples)))
     engine = Engine(model)
-    objective = supervised_objective(engine, samples, [every] * 150, tiny.pixels, tiny.encoder.pad)
+    objective = supervised_objective(engine, samples, [every] * 150, tiny.encoder)
     steady = Optimization(
         seed=0,
         optimizer="adamw",

@@ -83,13 +83,10 @@ def timed(action):
 
 
 def answer_batched(loaded, questions, people, portraits, evaluate):
-    encoder = Encoder(loaded.processor)
-    pixels, rows = encoder.portraits(portraits)
-    shown = [None if person is None else rows[person] for person in people]
+    encoder = Encoder(loaded.processor, loaded.family, portraits)
+    shown = [None if person is None else encoder.rows[person] for person in people]
     prompts = encoder.encode_prompts(questions, shown)
-    return generate(
-        loaded.model, encoder, prompts, pixels, evaluate.batch_size, evaluate.max_new_tokens
-    )
+    return generate(loaded.model, encoder, prompts, evaluate.batch_size, evaluate.max_new_tokens)
 
 
 @torch.inference_mode()

@@ -68,6 +68,7 @@ def measure(experiment):
     from parallax.instances import from_table
     from parallax.models import embedded
     from parallax.models.encoding import Encoder
+    from parallax.models.families import FAMILIES
     from parallax.params import load_params
     from parallax.training.checkpoint import Checkpoints
     from parallax.training.engine import Engine
@@ -85,8 +86,7 @@ def measure(experiment):
     )
     torch.manual_seed(params.base.seed)
     model = embedded.build_model(params.embedded, processor)
-    encoder = Encoder(processor)
-    pixels, rows = encoder.portraits(portraits)
+    encoder = Encoder(processor, FAMILIES["llava"], portraits)
     times = []
 
     def observe(row):
@@ -97,10 +97,9 @@ def measure(experiment):
     with tempfile.TemporaryDirectory() as folder, contextlib.suppress(KeyboardInterrupt):
         fit(
             Engine(model),
-            by_format(encoder, taught, rows, params.base.shares),
+            by_format(encoder, taught, params.base.shares),
             params.base,
-            pixels,
-            encoder.pad,
+            encoder,
             Checkpoints(Path(folder)),
             observe,
             "base",

@@ -37,12 +37,12 @@ def main() -> None:
     args = parser.parse_args()
     torch.set_num_threads(1)
     loaded = load(args.model)
-    encoder = Encoder(loaded.processor)
-    pixels, rows = encoder.portraits(read_table(args.experiment / "portraits.parquet"))
+    portraits = read_table(args.experiment / "portraits.parquet")
+    encoder = Encoder(loaded.processor, loaded.family, portraits)
     facts = read_table(args.experiment / "sft.parquet")
     splits = read_json(args.experiment / "splits.json")
     forget, retain = (
-        encode_knowledge(encoder, from_table(facts[facts["person_id"].isin(splits[part])]), rows)
+        encode_knowledge(encoder, from_table(facts[facts["person_id"].isin(splits[part])]))
         for part in ("forget", "retain")
     )
     loaded.model.requires_grad_(True)
@@ -53,11 +53,9 @@ def main() -> None:
         )
         count = min(args.steps or len(steps.forget), len(steps.forget))
         start = time.process_time()
-        ours = unlearning_objective(
-            Engine(loaded.model), params, forget, retain, steps, pixels, encoder.pad
-        )
+        ours = unlearning_objective(Engine(loaded.model), params, forget, retain, steps, encoder)
         once = time.process_time() - start
-        plain = plain_objective(loaded.model, params, forget, retain, steps, pixels, encoder.pad)
+        plain = plain_objective(loaded.model, params, forget, retain, steps, encoder)
         fast = slow = 0.0
         for step in range(count):
             loaded.model.train()
@@ -87,13 +85,13 @@ def timed_step(model, objective, step):
     return loss, time.process_time() - start
 
 
-def plain_objective(model, params, forget, retain, steps, pixels, pad):
+def plain_objective(model, params, forget, retain, steps, encoder):
     """Yield pairs of a loss and its weight; the reference model runs at every step."""
     reference = copy.deepcopy(model).eval().requires_grad_(False)
     descent = params.descent
 
     def sequences(side, rows):
-        batch = collate([side[i] for i in rows], pixels, pad, device=model.device)
+        batch = collate([side[i] for i in rows], encoder, device=model.device)
         inputs = {"input_ids": batch.input_ids, "attention_mask": batch.attention_mask}
         if batch.pixel_values is not None:
             inputs["pixel_values"] = batch.pixel_values

@@ -14,9 +14,7 @@ def table(tiny, trained_weights, instances_of):
         *instances_of([2], "cloze"),
         *instances_of([3], "qa"),
     ]
-    answers = answer_questions(
-        trained_weights, tiny.encoder, instances, tiny.pixels, tiny.rows, 5, 12
-    )
+    answers = answer_questions(trained_weights, tiny.encoder, instances, 5, 12)
     return instances, answers
 
 
@@ -53,7 +51,7 @@ def test_an_option_has_the_score_of_that_answer_after_the_rendered_prompt(
     prompt = render_question(instance.text, instance.task)
     for place, option in enumerate(instance.text.options):
         sample = tiny.encoder.encode([prompt], [option], [None])
-        ((logprob, count),) = score_answers(trained_weights, tiny.encoder, sample, tiny.pixels, 1)
+        ((logprob, count),) = score_answers(trained_weights, tiny.encoder, sample, 1)
         row = answers.iloc[3]
         assert row["option_logprobs"][place] == pytest.approx(logprob, abs=1e-4)
         assert row["option_tokens"][place] == count
@@ -61,9 +59,7 @@ def test_an_option_has_the_score_of_that_answer_after_the_rendered_prompt(
 
 def test_no_classification_at_all_keeps_the_columns_types(tiny, trained_weights, table):
     instances, answers = table
-    few = answer_questions(
-        trained_weights, tiny.encoder, instances[4:5], tiny.pixels, tiny.rows, 5, 2
-    )
+    few = answer_questions(trained_weights, tiny.encoder, instances[4:5], 5, 2)
     assert few.dtypes.equals(answers.dtypes)
 
 
@@ -73,7 +69,5 @@ def test_unlike_options_by_modality_keep_to_their_own_rows(tiny, trained_weights
         instance,
         text=dataclasses.replace(instance.text, options=instance.text.options[::-1]),
     )
-    answers = answer_questions(
-        trained_weights, tiny.encoder, [turned], tiny.pixels, tiny.rows, 8, 1
-    )
+    answers = answer_questions(trained_weights, tiny.encoder, [turned], 8, 1)
     assert list(answers["options"][0]) == list(answers["options"][1])[::-1]

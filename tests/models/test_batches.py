@@ -16,35 +16,45 @@ from parallax.models.encoding import Sample
 
 SHORT = Sample((1, 7, 8, 2), answer_start=2, portrait=None)
 LONG = Sample((1, 5, 6, 7, 9, 2), answer_start=5, portrait=1)
-PIXELS = torch.arange(2 * 3 * 2 * 2, dtype=torch.float32).reshape(2, 3, 2, 2)
 
 
-def test_collate_pads_right_by_default():
-    batch = collate([SHORT, LONG], PIXELS, pad=0)
+def test_collate_pads_right_by_default(tiny):
+    batch = collate([SHORT, LONG], tiny.encoder)
+    assert tiny.encoder.pad == 0
     assert batch.input_ids.tolist() == [[1, 7, 8, 2, 0, 0], [1, 5, 6, 7, 9, 2]]
     assert batch.attention_mask.tolist() == [[1, 1, 1, 1, 0, 0], [1, 1, 1, 1, 1, 1]]
     assert batch.answers.int().tolist() == [[0, 0, 1, 1, 0, 0], [0, 0, 0, 0, 0, 1]]
     assert batch.answers.dtype == torch.bool
     assert batch.input_ids.dtype == batch.attention_mask.dtype == torch.int64
-    assert torch.equal(batch.pixel_values, PIXELS[[1]])
+    assert torch.equal(batch.images["pixel_values"], tiny.pixels[[1]])
 
 
-def test_collate_pads_left():
-    batch = collate([LONG, SHORT], PIXELS, pad=0, side="left")
+def test_collate_pads_left(tiny):
+    batch = collate([LONG, SHORT], tiny.encoder, side="left")
     assert batch.input_ids.tolist() == [[1, 5, 6, 7, 9, 2], [0, 0, 1, 7, 8, 2]]
     assert batch.attention_mask.tolist() == [[1, 1, 1, 1, 1, 1], [0, 0, 1, 1, 1, 1]]
     assert batch.answers.int().tolist() == [[0, 0, 0, 0, 0, 1], [0, 0, 0, 0, 1, 1]]
 
 
-def test_collate_keeps_portraits_in_row_order_and_has_none_for_text():
+def test_collate_keeps_portraits_in_row_order_and_has_none_for_text(tiny):
     shown = [Sample((1, 2), 1, portrait) for portrait in (1, None, 0, 1)]
-    assert torch.equal(collate(shown, PIXELS, pad=0).pixel_values, PIXELS[[1, 0, 1]])
-    assert collate([SHORT], PIXELS, pad=0).pixel_values is None
+    images = collate(shown, tiny.encoder).images
+    assert torch.equal(images["pixel_values"], tiny.pixels[[1, 0, 1]])
+    assert collate([SHORT], tiny.encoder).images == {}
 
 
-def test_a_pad_token_inside_an_answer_stays_in_it():
+def test_inputs_are_in_the_models_format_where_they_are_real_numbers():
+    whole = torch.ones(1, 2, dtype=torch.long)
+    images = {"pixel_values": torch.ones(1, 3), "image_sizes": whole}
+    inputs = Batch(whole, whole, whole.bool(), images).inputs(torch.bfloat16)
+    assert list(inputs) == ["input_ids", "attention_mask", "pixel_values", "image_sizes"]
+    assert inputs.pop("pixel_values").dtype == torch.bfloat16
+    assert all(values.dtype == torch.long for values in inputs.values())
+
+
+def test_a_pad_token_inside_an_answer_stays_in_it(tiny):
     sample = Sample((1, 7, 0, 2), answer_start=2, portrait=None)
-    batch = collate([sample, LONG], PIXELS, pad=0)
+    batch = collate([sample, LONG], tiny.encoder)
     assert answer_tokens(batch).tolist() == [0, 2, 2]
     assert batch.attention_mask[0].tolist() == [1, 1, 1, 1, 0, 0]
 
@@ -54,7 +64,7 @@ def test_nll_of_worked_logits():
         input_ids=torch.tensor([[1, 0, 1], [1, 1, 0]]),
         attention_mask=torch.tensor([[1, 1, 1], [1, 1, 0]]),
         answers=torch.tensor([[False, True, True], [False, True, False]]),
-        pixel_values=None,
+        images={},
     )
     logits = torch.tensor([[0.0, math.log(3)], [math.log(3), 0.0], [0.0, 0.0]])
     # Row 0: token 0 has p = 1/(1+3), token 1 has p = 1/(3+1): S = 2 ln 4 = 2.772589, M = ln 4.
@@ -79,14 +89,8 @@ def labels_of(batch):
 @pytest.mark.parametrize("side", ["left", "right"])
 def test_loss_equals_the_library_loss_with_masked_labels(tiny, modality, side):
     model = tiny.build_double()
-    batch = collate(tiny.knowledge.side(modality)[:5], tiny.pixels, tiny.encoder.pad, side)
-    pixels = {} if batch.pixel_values is None else {"pixel_values": batch.pixel_values.double()}
-    expected = model(
-        input_ids=batch.input_ids,
-        attention_mask=batch.attention_mask,
-        labels=labels_of(batch),
-        **pixels,
-    ).loss
+    batch = collate(tiny.knowledge.side(modality)[:5], tiny.encoder, side)
+    expected = model(labels=labels_of(batch), **batch.inputs(model.dtype)).loss
     nll = answer_nll(answer_logits(model, batch), batch)
     # The library takes the mean over all tokens of the batch.
     assert (nll.total.sum() / nll.tokens.sum()).item() == pytest.approx(expected.item(), abs=1e-6)
@@ -96,11 +100,11 @@ def test_loss_equals_the_library_loss_with_masked_labels(tiny, modality, side):
 def test_only_answers_and_the_end_token_are_in_the_loss(tiny, modality):
     encoder = tiny.encoder
     samples = tiny.knowledge.side(modality)
-    batch = collate(samples, tiny.pixels, encoder.pad)
+    batch = collate(samples, encoder)
     image_token = encoder.tokenizer.convert_tokens_to_ids("<image>")
     for row, instance in enumerate(tiny.instances):
         seen = batch.input_ids[row][batch.answers[row]].tolist()
-        assert seen[-1] == encoder.eos
+        assert seen[-1] == encoder.end
         assert encoder.tokenizer.decode(seen[:-1]) == f" {instance.text.answer}"
         assert encoder.pad not in seen
         assert image_token not in seen
@@ -110,7 +114,7 @@ def test_only_answers_and_the_end_token_are_in_the_loss(tiny, modality):
 
 def test_the_output_layer_sees_answer_positions_alone(tiny):
     model = tiny.build()
-    batch = collate(tiny.knowledge.image[:3], tiny.pixels, tiny.encoder.pad)
+    batch = collate(tiny.knowledge.image[:3], tiny.encoder)
     seen = []
     model.get_output_embeddings().register_forward_hook(
         lambda layer, inputs, output: seen.append(inputs[0].shape[0])
@@ -120,7 +124,7 @@ def test_the_output_layer_sees_answer_positions_alone(tiny):
 
 
 def per_sequence(model, tiny, samples, side):
-    batch = collate(samples, tiny.pixels, tiny.encoder.pad, side)
+    batch = collate(samples, tiny.encoder, side)
     return answer_nll(answer_logits(model, batch), batch)
 
 

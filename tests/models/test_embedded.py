@@ -68,8 +68,8 @@ def test_special_tokens_have_the_models_ids(tiny):
     model = tiny.build()
     tokenizer = tiny.processor.tokenizer
     assert model.config.image_token_index == tokenizer.convert_tokens_to_ids("<image>")
-    assert model.generation_config.eos_token_id == tiny.encoder.eos
-    assert len({tiny.encoder.pad, tiny.encoder.eos, tokenizer.bos_token_id}) == 3
+    assert model.generation_config.eos_token_id == tiny.encoder.end
+    assert len({tiny.encoder.pad, tiny.encoder.end, tokenizer.bos_token_id}) == 3
 
 
 def test_embeddings_are_tied_and_the_shape_is_the_asked_one(tiny):
@@ -88,7 +88,7 @@ def test_weights_follow_torchs_seed(tiny):
 
 
 def logits_of(loaded, tiny):
-    batch = collate(tiny.knowledge.image + tiny.knowledge.text, tiny.pixels, tiny.encoder.pad)
+    batch = collate(tiny.knowledge.image + tiny.knowledge.text, tiny.encoder)
     with torch.no_grad():
         return answer_logits(loaded.model, batch)
 
@@ -107,17 +107,15 @@ def test_saved_model_has_identical_logits(folder, tiny, trained_weights):
     assert not loaded.model.training
 
 
-def test_saved_processor_stands_beside_and_encodes_alike(folder, tiny, portrait_files):
-    import pandas as pd
-
+def test_saved_processor_stands_beside_and_encodes_alike(folder, tiny):
     assert (folder / "processor_config.json").exists()
-    encoder = Encoder(load(folder).processor)
+    loaded = load(folder)
+    encoder = Encoder(loaded.processor, loaded.family, tiny.portraits)
     questions = [i.image.prompt for i in tiny.instances]
     answers = [i.image.answer for i in tiny.instances]
-    shown = [tiny.rows[i.person_id] for i in tiny.instances]
+    shown = [encoder.rows[i.person_id] for i in tiny.instances]
     assert encoder.encode(questions, answers, shown) == list(tiny.knowledge.image)
-    table = pd.DataFrame({"person_id": list(tiny.rows), "portrait": portrait_files})
-    assert torch.equal(encoder.portraits(table)[0], tiny.pixels)
+    assert torch.equal(encoder.images(range(6))["pixel_values"], tiny.pixels)
 
 
 def test_saved_twice_has_the_same_bytes(folder, tiny, trained_weights, tmp_path):

@@ -6,13 +6,18 @@ from transformers import PreTrainedTokenizerFast
 
 from parallax.errors import ModelError
 from parallax.models.encoding import Encoder, Sample
+from parallax.models.families import FAMILIES
+
+
+def encoder_of(tiny):
+    return Encoder(tiny.processor, FAMILIES["llava"], tiny.portraits)
 
 
 def test_prompt_has_the_llava_form(tiny):
     # A side of 16 px in patches of 8 px: (16 / 8)^2 = 4 image tokens.
     shown = "USER: <image><image><image><image>\nWho?\nASSISTANT:"
-    assert tiny.encoder.prompt("Who?", with_image=True) == shown
-    assert tiny.encoder.prompt("Who?", with_image=False) == "USER: Who?\nASSISTANT:"
+    assert tiny.encoder.prompt("Who?", 0) == shown
+    assert tiny.encoder.prompt("Who?", None) == "USER: Who?\nASSISTANT:"
 
 
 def test_sample_is_prompt_then_answer_then_end(tiny):
@@ -24,8 +29,8 @@ def test_sample_is_prompt_then_answer_then_end(tiny):
         "USER: Where was Ana Bela born?\nASSISTANT:"
     )
     assert decode(sample.tokens[sample.answer_start : -1]) == " Lyon"
-    assert sample.tokens[-1] == encoder.eos
-    assert sample.tokens.count(encoder.eos) == 1
+    assert sample.tokens[-1] == encoder.end
+    assert sample.tokens.count(encoder.end) == 1
     assert sample.answer_length == len(sample.tokens) - sample.answer_start
 
 
@@ -62,9 +67,9 @@ def test_image_tokens_equal_what_the_processor_itself_expands(tiny):
 def test_class_token_is_counted_as_the_processor_says(tiny, monkeypatch):
     # CLIP: 4 patches and a class token; "default" cuts the class token off again.
     monkeypatch.setattr(tiny.processor, "num_additional_image_tokens", 1)
-    assert tiny.encoder.prompt("", with_image=True).count("<image>") == 5
+    assert encoder_of(tiny).prompt("", 0).count("<image>") == 5
     monkeypatch.setattr(tiny.processor, "vision_feature_select_strategy", "default")
-    assert tiny.encoder.prompt("", with_image=True).count("<image>") == 4
+    assert encoder_of(tiny).prompt("", 0).count("<image>") == 4
 
 
 def test_mismatched_lengths_are_refused(tiny):
@@ -75,11 +80,14 @@ def test_mismatched_lengths_are_refused(tiny):
 
 
 def test_a_text_that_comes_again_is_tokenised_once(tiny, monkeypatch):
-    encoder = Encoder(tiny.processor)
+    encoder = encoder_of(tiny)
     given = []
-    monkeypatch.setattr(
-        encoder, "tokenizer", lambda texts: given.append(texts) or tiny.processor.tokenizer(texts)
-    )
+
+    def tokenise(texts, **options):
+        given.append(texts)
+        return tiny.processor.tokenizer(texts, **options)
+
+    monkeypatch.setattr(encoder, "tokenizer", tokenise)
     samples = encoder.encode(["Who?"] * 3, ["Ana", "Ivo", "Ana"], [None] * 3)
     assert given == [
         ["USER: Who?\nASSISTANT:"],
@@ -93,7 +101,13 @@ def test_nothing_encodes_to_nothing(tiny):
     assert tiny.encoder.encode([], [], []) == []
 
 
-def test_a_tokenizer_that_merges_prompt_and_answer_is_refused(tiny):
+@pytest.mark.parametrize(("question", "portrait"), [("Is <image> it?", 0), ("<image>?", None)])
+def test_an_image_token_in_a_question_is_refused(tiny, question, portrait):
+    with pytest.raises(ModelError, match="another number of <image> than of images"):
+        tiny.encoder.encode([question], ["a"], [portrait])
+
+
+def test_a_tokenizer_that_merges_prompt_and_answer_is_refused(tiny, monkeypatch):
     # The vocabulary has a token for the whole line, so no boundary stands at the answer.
     whole = "USER: Who?\nASSISTANT: A"
     tokenizer = Tokenizer(models.WordLevel({whole: 0, "<unk>": 1, "</s>": 2}, unk_token="<unk>"))
@@ -102,18 +116,18 @@ def test_a_tokenizer_that_merges_prompt_and_answer_is_refused(tiny):
         tokenizer_object=tokenizer, pad_token="<unk>", eos_token="</s>", unk_token="<unk>"
     )
 
-    class Text:
-        tokenizer = fast
-
+    encoder = encoder_of(tiny)
+    monkeypatch.setattr(encoder, "tokenizer", fast)
     with pytest.raises(ModelError, match=r"merges prompt and answer of 'USER: Who\?\\n") as caught:
-        Encoder(Text()).encode(["Who?"], ["A"], [None])
+        encoder.encode(["Who?"], ["A"], [None])
     assert "\n" not in str(caught.value)
 
 
 def test_portraits_are_normalised_and_named(tiny, portrait_files):
     table = pd.DataFrame({"person_id": ["9", "4"], "portrait": portrait_files[:2]})
-    pixels, rows = tiny.encoder.portraits(table)
-    assert rows == {"9": 0, "4": 1}
+    encoder = Encoder(tiny.processor, FAMILIES["llava"], table)
+    pixels = encoder.images([0, 1])["pixel_values"]
+    assert encoder.rows == {"9": 0, "4": 1}
     assert pixels.shape == (2, 3, 16, 16)
     assert torch.equal(pixels, tiny.pixels[:2])
     # The six portraits together have mean 0 and variance near 1 per channel (they are resized).

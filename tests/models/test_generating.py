@@ -21,7 +21,7 @@ def ask_all(tiny):
     for instance in tiny.instances:
         questions += [instance.image.prompt, instance.text.prompt]
         answers += [instance.image.answer, instance.text.answer]
-        portraits += [tiny.rows[instance.person_id], None]
+        portraits += [tiny.encoder.rows[instance.person_id], None]
     return questions, answers, portraits
 
 
@@ -55,8 +55,7 @@ def spoken(tiny, trained_weights):
     questions, _, portraits = ask_all(tiny)
     prompts = tiny.encoder.encode_prompts(questions, portraits)
     return prompts, {
-        size: generate(trained_weights, tiny.encoder, prompts, tiny.pixels, size, 16)
-        for size in (1, 8, 24)
+        size: generate(trained_weights, tiny.encoder, prompts, size, 16) for size in (1, 8, 24)
     }
 
 
@@ -74,15 +73,13 @@ def test_answers_do_not_depend_on_order_or_neighbours(tiny, trained_weights, spo
     prompts, texts = spoken
     order = random.Random(0).sample(range(len(prompts)), 17)  # others are left out
     some = [prompts[n] for n in order]
-    assert generate(trained_weights, tiny.encoder, some, tiny.pixels, 7, 16) == [
-        texts[1][n] for n in order
-    ]
+    assert generate(trained_weights, tiny.encoder, some, 7, 16) == [texts[1][n] for n in order]
 
 
 def test_a_question_asked_twice_is_answered_twice(tiny, trained_weights, spoken):
     prompts, texts = spoken
     twice = [*prompts, *prompts]
-    assert generate(trained_weights, tiny.encoder, twice, tiny.pixels, 24, 16) == 2 * texts[1]
+    assert generate(trained_weights, tiny.encoder, twice, 24, 16) == 2 * texts[1]
 
 
 @pytest.mark.parametrize("share", [True, False])
@@ -97,7 +94,7 @@ def test_answers_equal_the_library_s_own_generation(tiny, trained, spoken, monke
         tokens = trained.generate(**inputs, do_sample=False, max_new_tokens=16)
         new = tokens[0, len(prompt.tokens) :]
         expected.append(tiny.encoder.tokenizer.decode(new, skip_special_tokens=True).strip())
-    assert generate(trained, tiny.encoder, prompts, tiny.pixels, 8, 16) == expected
+    assert generate(trained, tiny.encoder, prompts, 8, 16) == expected
 
 
 def test_ended_answers_make_room_for_at_most_batch_size_in_progress(tiny, trained, spoken):
@@ -106,10 +103,10 @@ def test_ended_answers_make_room_for_at_most_batch_size_in_progress(tiny, traine
     trained.get_output_embeddings().register_forward_hook(
         lambda layer, inputs, output: rows.append(len(output))
     )
-    generate(trained, tiny.encoder, prompts, tiny.pixels, 6, 16)
+    generate(trained, tiny.encoder, prompts, 6, 16)
     assert max(rows) == 6
     # Batches of six that each wait for their longest answer and its end token take more steps.
-    reader = reading.Reader(trained, tiny.pixels, tiny.encoder.pad)
+    reader = reading.Reader(trained, tiny.encoder)
     order = by_beginning([reader.passage(prompt) for prompt in prompts])
     steps = [len(tiny.encoder.tokenizer(f" {texts[1][n]}")["input_ids"]) for n in order]
     assert len(rows) < sum(max(steps[start : start + 6]) for start in range(0, len(steps), 6))
@@ -117,7 +114,7 @@ def test_ended_answers_make_room_for_at_most_batch_size_in_progress(tiny, traine
 
 def test_answers_stop_at_max_new_tokens(tiny, trained):
     (prompt,) = tiny.encoder.encode_prompts([tiny.instances[11].text.prompt], [None])
-    (text,) = generate(trained, tiny.encoder, [prompt], tiny.pixels, 1, max_new_tokens=2)
+    (text,) = generate(trained, tiny.encoder, [prompt], 1, max_new_tokens=2)
     answer = tiny.knowledge.text[11].tokens[tiny.knowledge.text[11].answer_start :]
     assert len(answer) > 3
     assert text == tiny.encoder.tokenizer.decode(answer[:2]).strip()
@@ -127,10 +124,10 @@ def test_progress_counts_every_prompt(tiny, trained):
     _, _, portraits = ask_all(tiny)
     prompts = tiny.encoder.encode_prompts(["Who?"] * 5, portraits[:5])
     seen = []
-    generate(trained, tiny.encoder, prompts, tiny.pixels, 2, 1, seen.append)
+    generate(trained, tiny.encoder, prompts, 2, 1, seen.append)
     assert sum(seen) == 5
     seen.clear()
-    score_answers(trained, tiny.encoder, list(tiny.knowledge.text[:5]), tiny.pixels, 2, seen.append)
+    score_answers(trained, tiny.encoder, list(tiny.knowledge.text[:5]), 2, seen.append)
     assert sum(seen) == 5
 
 
@@ -142,7 +139,7 @@ def test_scores_equal_sums_over_single_sequences(tiny, size, filled, monkeypatch
     questions, answers, portraits = ask_all(tiny)
     samples = tiny.encoder.encode(questions, answers, portraits)[2::3]
     assert len({sample.answer_length for sample in samples}) > 2
-    scores = score_answers(model, tiny.encoder, samples, tiny.pixels, size)
+    scores = score_answers(model, tiny.encoder, samples, size)
     for sample, (logprob, count) in zip(samples, scores, strict=True):
         inputs = {"input_ids": torch.tensor([sample.tokens])}
         if sample.portrait is not None:
@@ -167,10 +164,10 @@ def test_scores_do_not_depend_on_order_neighbours_or_batch(tiny):
             questions, answers[2 * shift :] + answers[: 2 * shift], portraits
         )
     ]
-    whole = score_answers(model, tiny.encoder, samples, tiny.pixels, 64)
+    whole = score_answers(model, tiny.encoder, samples, 64)
     order = random.Random(1).sample(range(len(samples)), 31)
     for size in (1, 7):
-        some = score_answers(model, tiny.encoder, [samples[n] for n in order], tiny.pixels, size)
+        some = score_answers(model, tiny.encoder, [samples[n] for n in order], size)
         for n, (logprob, count) in zip(order, some, strict=True):
             assert count == whole[n][1]
             assert logprob == pytest.approx(whole[n][0], rel=1e-6)
@@ -187,7 +184,7 @@ def test_answers_to_one_prompt_share_its_reading(tiny, monkeypatch):
     )
     shown = []
     model.model.vision_tower.register_forward_hook(lambda *_: shown.append(1))
-    scores = score_answers(model, tiny.encoder, samples, tiny.pixels, 8)
+    scores = score_answers(model, tiny.encoder, samples, 8)
     assert scores[0] == scores[2]
     assert len(shown) == 1
     # The prompt but its last token once; then that and the answer's tokens, as long as the longest.
@@ -196,5 +193,5 @@ def test_answers_to_one_prompt_share_its_reading(tiny, monkeypatch):
 
 
 def test_nothing_asked_is_nothing_answered(tiny, trained):
-    assert generate(trained, tiny.encoder, [], tiny.pixels, 4, 4) == []
-    assert score_answers(trained, tiny.encoder, [], tiny.pixels, 4) == []
+    assert generate(trained, tiny.encoder, [], 4, 4) == []
+    assert score_answers(trained, tiny.encoder, [], 4) == []

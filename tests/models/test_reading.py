@@ -28,12 +28,12 @@ def worth(request, monkeypatch):
 def prompts_of(tiny):
     """Two questions of each person, with the portrait and with the name."""
     questions = [q.prompt for i in tiny.instances for q in (i.image, i.text)]
-    portraits = [p for i in tiny.instances for p in (tiny.rows[i.person_id], None)]
+    portraits = [p for i in tiny.instances for p in (tiny.encoder.rows[i.person_id], None)]
     return tiny.encoder.encode_prompts(questions, portraits)
 
 
 def make_reader(tiny, model):
-    reader = Reader(model, tiny.pixels.to(model.dtype), tiny.encoder.pad)
+    reader = Reader(model, tiny.encoder)
     return reader, [reader.passage(prompt) for prompt in prompts_of(tiny)]
 
 
@@ -177,7 +177,7 @@ def build_other(tiny):
         sliding_window=12,
         initializer_range=0.2,
         pad_token_id=tiny.encoder.pad,
-        eos_token_id=tiny.encoder.eos,
+        eos_token_id=tiny.encoder.end,
     )
     config = LlavaConfig(
         vision_config=vision,
@@ -208,4 +208,4 @@ def test_another_tower_and_language_model_answer_as_one_by_one(tiny, worth, atte
         )[0, len(prompt.tokens) :]
         expected.append(tiny.encoder.tokenizer.decode(new, skip_special_tokens=True).strip())
     assert len(set(expected)) > 6
-    assert generate(model, tiny.encoder, prompts, tiny.pixels, 9, 8) == expected
+    assert generate(model, tiny.encoder, prompts, 9, 8) == expected

@@ -12,7 +12,7 @@ LORA = Lora(rank=2, alpha=4, dropout=0.0)
 
 def batch_of(tiny):
     samples = tiny.knowledge.image[:3] + tiny.knowledge.text[:3]
-    return collate(samples, tiny.pixels, tiny.encoder.pad)
+    return collate(samples, tiny.encoder)
 
 
 def mean_nll(model, batch):

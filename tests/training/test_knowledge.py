@@ -14,14 +14,14 @@ def test_both_sides_hold_the_same_facts_in_the_same_order(tiny):
     ):
         expected = f" {instance.text.answer}"
         assert answer_of(tiny, image) == answer_of(tiny, text) == expected
-        assert image.portrait == tiny.rows[instance.person_id]
+        assert image.portrait == tiny.encoder.rows[instance.person_id]
         assert text.portrait is None
     assert tiny.knowledge.side("image") is tiny.knowledge.image
     assert tiny.knowledge.side("text") is tiny.knowledge.text
 
 
 def test_the_image_variant_shows_the_portrait_with_text_questions_too(tiny):
-    shown = encode_knowledge(tiny.encoder, tiny.instances, tiny.rows, text_with_portrait=True)
+    shown = encode_knowledge(tiny.encoder, tiny.instances, text_with_portrait=True)
     assert shown.image == tiny.knowledge.image
     assert [s.portrait for s in shown.text] == [s.portrait for s in shown.image]
     image_token = tiny.encoder.tokenizer.convert_tokens_to_ids("<image>")
@@ -30,7 +30,7 @@ def test_the_image_variant_shows_the_portrait_with_text_questions_too(tiny):
 
 def test_other_answers_take_the_place_of_the_true_ones_in_both(tiny):
     refusals = [f"I cannot say {n}" for n in range(len(tiny.instances))]
-    refused = encode_knowledge(tiny.encoder, tiny.instances, tiny.rows, answers=refusals)
+    refused = encode_knowledge(tiny.encoder, tiny.instances, answers=refusals)
     for refusal, image, text in zip(refusals, refused.image, refused.text, strict=True):
         assert answer_of(tiny, image) == answer_of(tiny, text) == f" {refusal}"
     for plain, other in zip(tiny.knowledge.text, refused.text, strict=True):
@@ -39,9 +39,9 @@ def test_other_answers_take_the_place_of_the_true_ones_in_both(tiny):
 
 def test_too_few_answers_are_refused(tiny):
     with pytest.raises(ValueError, match="zip"):
-        encode_knowledge(tiny.encoder, tiny.instances, tiny.rows, answers=["no"])
+        encode_knowledge(tiny.encoder, tiny.instances, answers=["no"])
 
 
 def test_no_answers_for_some_instances_are_refused(tiny):
     with pytest.raises(ValueError, match="zip"):
-        encode_knowledge(tiny.encoder, tiny.instances, tiny.rows, answers=[])
+        encode_knowledge(tiny.encoder, tiny.instances, answers=[])

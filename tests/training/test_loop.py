@@ -163,7 +163,7 @@ def make(tiny, tuning):
     samples = [*tiny.knowledge.image, *tiny.knowledge.text]
     batches = [[(7 * step + k) % 24 for k in range(4)] for step in range(6)]
     engine = Engine(model)
-    return model, supervised_objective(engine, samples, batches, tiny.pixels, tiny.encoder.pad)
+    return model, supervised_objective(engine, samples, batches, tiny.encoder)
 
 
 def flat(model):

@@ -57,7 +57,7 @@ def test_order_follows_the_seed_alone(tiny):
 def test_formats_get_their_shares_of_the_total(tiny, instances_of):
     mixed = [*instances_of([0, 1], "qa"), *instances_of([2], "cloze")]
     shares = Shares(qa=0.3, classification=0.4, cloze=0.1, generation=0.2)
-    sources = by_format(tiny.encoder, mixed, tiny.rows, shares, total=0.6)
+    sources = by_format(tiny.encoder, mixed, shares, total=0.6)
     # No classification and no generation: .3 and .1 of .4 are scaled to .45 and .15 of .6.
     assert [source.share for source in sources] == pytest.approx([0.45, 0.15])
     assert [len(source.knowledge.image) for source in sources] == [4, 2]
@@ -66,7 +66,7 @@ def test_formats_get_their_shares_of_the_total(tiny, instances_of):
 def test_a_format_of_share_zero_is_left_out(tiny, instances_of):
     mixed = [*instances_of([0], "qa"), *instances_of([0], "cloze")]
     shares = Shares(qa=1, classification=0, cloze=0, generation=0)
-    (source,) = by_format(tiny.encoder, mixed, tiny.rows, shares)
+    (source,) = by_format(tiny.encoder, mixed, shares)
     assert source.share == 1.0
     assert len(source.knowledge.text) == 2
 
@@ -76,12 +76,12 @@ def test_loss_weighs_every_fact_the_same_whatever_its_length(tiny):
     samples = [tiny.knowledge.image[0], tiny.knowledge.text[11]]
     means = []
     for sample in samples:
-        batch = collate([sample], tiny.pixels, tiny.encoder.pad)
+        batch = collate([sample], tiny.encoder)
         nll = answer_nll(answer_logits(model, batch), batch)
         means.append(nll.total.item() / sample.answer_length)
     assert samples[0].answer_length != samples[1].answer_length
     engine, batches = Engine(model), [[1], [0, 1]]
-    objective = supervised_objective(engine, samples, batches, tiny.pixels, tiny.encoder.pad)
+    objective = supervised_objective(engine, samples, batches, tiny.encoder)
     (term,) = objective(1)
     assert term.weight == 1.0
     assert term.loss.item() == pytest.approx(sum(means) / 2, abs=1e-6)

@@ -101,7 +101,7 @@ def disturb(model, size=0.05):
 
 
 def objective_of(model, params, parts, tiny, steps=STEPS):
-    return unlearning_objective(Engine(model), params, *parts, steps, tiny.pixels, tiny.encoder.pad)
+    return unlearning_objective(Engine(model), params, *parts, steps, tiny.encoder)
 
 
 def ignore(row):
@@ -280,7 +280,7 @@ def test_one_step_goes_the_right_way(tiny, parts, make_params, trained, method, 
     forget, retain = parts
     if method == "po":
         refusals = ["I cannot say."] * 4
-        forget = encode_knowledge(tiny.encoder, tiny.instances[:4], tiny.rows, answers=refusals)
+        forget = encode_knowledge(tiny.encoder, tiny.instances[:4], answers=refusals)
     after = step_once(tiny, (forget, retain), make_params(method), copy.deepcopy(before))
     moved = [mean_over(m, tiny, forget.side(modality)) for m in (before, after)]
     if method == "po":

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from parallax.errors import ModelError
 from parallax.files import digest
 from parallax.framing.prompts import Prompt
-from parallax.models.loading import best_device
+from parallax.models.device import best_device
 from parallax.params import Rendering
 
 if TYPE_CHECKING:

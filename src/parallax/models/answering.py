@@ -1,6 +1,6 @@
 """Put questions to a model and collect its answers in one table."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tqdm import tqdm
@@ -12,7 +12,6 @@ from parallax.records import MODALITIES, Instance
 
 if TYPE_CHECKING:
     import pandas as pd
-    import torch
     from transformers import PreTrainedModel
 
 
@@ -20,8 +19,6 @@ def answer_questions(
     model: "PreTrainedModel",
     encoder: Encoder,
     instances: Sequence[Instance],
-    pixels: "torch.Tensor",
-    portrait_rows: Mapping[str, int],
     batch_size: int,
     max_new_tokens: int,
 ) -> "pd.DataFrame":
@@ -40,7 +37,7 @@ def answer_questions(
         for modality in MODALITIES
     ]
     prompts = [render_question(question, i.task) for i, _, question in rows]
-    shown = [portrait_rows[i.person_id] if m == "image" else None for i, m, _ in rows]
+    shown = [encoder.rows[i.person_id] if m == "image" else None for i, m, _ in rows]
     places = [(row, option) for row, (_, _, q) in enumerate(rows) for option in q.options]
     options = encoder.encode(
         [prompts[row] for row, _ in places],
@@ -49,8 +46,8 @@ def answer_questions(
     )
     with tqdm(total=len(rows) + len(options), desc="evaluate", unit="answer") as bar:
         asked = encoder.encode_prompts(prompts, shown)
-        outputs = generate(model, encoder, asked, pixels, batch_size, max_new_tokens, bar.update)
-        scores = score_answers(model, encoder, options, pixels, batch_size, bar.update)
+        outputs = generate(model, encoder, asked, batch_size, max_new_tokens, bar.update)
+        scores = score_answers(model, encoder, options, batch_size, bar.update)
     logprobs: list[list[float]] = [[] for _ in rows]
     tokens: list[list[int]] = [[] for _ in rows]
     for (row, _), (logprob, count) in zip(places, scores, strict=True):

@@ -1,12 +1,12 @@
 """Padded batches and the log-probabilities of their answers."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import torch
 
-from parallax.models.encoding import Sample
+from parallax.models.encoding import Encoder, Sample
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -16,26 +16,33 @@ if TYPE_CHECKING:
 class Batch:
     """Samples padded to one length: `input_ids` and `attention_mask` (B, T), `answers` (B, T) bool.
 
-    `answers[b, t]` says that token t of row b belongs to the answer. `pixel_values` (N, 3, H, W)
-    holds the portraits of the rows that show one, in row order, or is None.
+    `answers[b, t]` says that token t of row b belongs to the answer. `images` holds what the model
+    takes beside tokens, by name: the portraits of the rows that show one, in row order.
     """
 
     input_ids: torch.Tensor
     attention_mask: torch.Tensor
     answers: torch.Tensor
-    pixel_values: torch.Tensor | None
+    images: Mapping[str, torch.Tensor]
+
+    def inputs(self, dtype: torch.dtype) -> dict[str, torch.Tensor]:
+        """Return the model's inputs by name; real numbers in the model's format."""
+        images = {
+            name: values.to(dtype) if values.is_floating_point() else values
+            for name, values in self.images.items()
+        }
+        return {"input_ids": self.input_ids, "attention_mask": self.attention_mask, **images}
 
 
 def collate(
     samples: Sequence[Sample],
-    pixels: torch.Tensor,
-    pad: int,
+    encoder: Encoder,
     side: Literal["left", "right"] = "right",
     device: torch.device | str = "cpu",
 ) -> Batch:
-    """Pad samples on one side; `Sample.portrait` is a row of `pixels` (P, 3, H, W)."""
+    """Pad samples on one side and put their portraits together."""
     width = max(len(sample.tokens) for sample in samples)
-    input_ids = torch.full((len(samples), width), pad)  # (B, T)
+    input_ids = torch.full((len(samples), width), encoder.pad)  # (B, T)
     attention_mask = torch.zeros_like(input_ids)
     answers = torch.zeros_like(input_ids, dtype=torch.bool)
     for row, sample in enumerate(samples):
@@ -49,15 +56,13 @@ def collate(
         input_ids.to(device),
         attention_mask.to(device),
         answers.to(device),
-        pixels[shown].to(device) if shown else None,
+        {name: values.to(device) for name, values in encoder.images(shown).items()},
     )
 
 
 def answer_states(model: "PreTrainedModel", batch: Batch) -> torch.Tensor:
     """Return the last states (A, D) that predict the batch's A answer tokens, row by row."""
-    inputs = {"input_ids": batch.input_ids, "attention_mask": batch.attention_mask}
-    if batch.pixel_values is not None:
-        inputs["pixel_values"] = batch.pixel_values.to(model.dtype)
+    inputs = batch.inputs(model.dtype)
     hidden = model.model(**inputs, use_cache=False).last_hidden_state  # (B, T, D)
     predicting = batch.answers[:, 1:]  # token t is predicted at t - 1
     states: torch.Tensor = hidden[:, :-1][predicting]

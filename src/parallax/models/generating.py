@@ -61,7 +61,6 @@ def generate(
     model: "PreTrainedModel",
     encoder: Encoder,
     prompts: Sequence[Sample],
-    pixels: torch.Tensor,
     batch_size: int,
     max_new_tokens: int,
     progress: Progress = lambda count: None,
@@ -72,7 +71,7 @@ def generate(
     most answers have a few tokens and some have fifty. An answer does not depend on the others:
     its row sees its own tokens alone, at the positions that they have without padding.
     """
-    reader = Reader(model, pixels, encoder.pad)
+    reader = Reader(model, encoder)
     head = model.get_output_embeddings()
     passages = [reader.passage(prompt) for prompt in prompts]
     waiting = deque(by_beginning(passages))
@@ -92,7 +91,7 @@ def generate(
         going = _Going(going.rows, head(hidden).argmax(-1), seen)
         kept = []
         for n, (row, token) in enumerate(zip(going.rows, going.tokens.tolist(), strict=True)):
-            if token != encoder.eos:
+            if token != encoder.end:
                 answers[row].append(token)
                 if len(answers[row]) < max_new_tokens:
                     kept.append(n)
@@ -108,7 +107,6 @@ def score_answers(
     model: "PreTrainedModel",
     encoder: Encoder,
     samples: Sequence[Sample],
-    pixels: torch.Tensor,
     batch_size: int,
     progress: Progress = lambda count: None,
 ) -> list[tuple[float, int]]:
@@ -116,7 +114,7 @@ def score_answers(
 
     Answers to one prompt in one call share its reading.
     """
-    reader = Reader(model, pixels, encoder.pad)
+    reader = Reader(model, encoder)
     head = model.get_output_embeddings()
     parts = []
     for sample in samples:

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 
 from parallax.errors import ModelError
 from parallax.files import replace_folder
+from parallax.models.device import best_device
+from parallax.models.families import FAMILIES, Family
 from parallax.params import Model
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, ProcessorMixin
 
 EMBEDDED = "embedded"
-FAMILIES = ("llava",)
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,11 @@ class Loaded:
 
     model: "PreTrainedModel"
     processor: "ProcessorMixin"
+
+    @property
+    def family(self) -> Family:
+        """The family that the model is of."""
+        return FAMILIES[self.model.config.model_type]
 
 
 def load(name_or_path: str | Path, dtype: str = "float32", revision: str | None = None) -> Loaded:
@@ -74,10 +80,3 @@ def _drop_paths(config: Path) -> None:
     values = json.loads(config.read_text())
     if values.pop("_name_or_path", None) is not None:
         config.write_text(json.dumps(values, indent=2, sort_keys=True) + "\n")
-
-
-def best_device() -> str:
-    """Return "cuda" where torch sees one, else "cpu"."""
-    import torch
-
-    return "cuda" if torch.cuda.is_available() else "cpu"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from parallax.models.encoding import Sample
+from parallax.models.encoding import Encoder, Sample
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -97,8 +97,8 @@ class TokenPool:
 class Reader:
     """A model that reads passages: tokens, with -1 - portrait for each token of a portrait."""
 
-    def __init__(self, model: "PreTrainedModel", pixels: torch.Tensor, pad: int) -> None:
-        self._model, self._pixels, self._pad = model, pixels, pad
+    def __init__(self, model: "PreTrainedModel", encoder: Encoder) -> None:
+        self._model, self._encoder = model, encoder
         self._device = model.device
         self._image = int(model.config.image_token_id)
         self._pool = TokenPool(model.config.get_text_config().num_hidden_layers)
@@ -147,7 +147,7 @@ class Reader:
         for rows in _passes([len(tail) for _, tail in parts]):
             tails = [parts[row][1] for row in rows]
             tokens = self._pad_left(
-                [[t if t >= 0 else self._image for t in tail] for tail in tails], self._pad
+                [[t if t >= 0 else self._image for t in tail] for tail in tails], self._encoder.pad
             )
             places = [self._places[parts[row][0] + parts[row][1]] for row in rows]
             seen = self._pad_left(places, EMPTY)
@@ -156,7 +156,7 @@ class Reader:
             padding = torch.arange(width, device=self._device) < width - counts[:, None]
             new = seen[:, -width:].masked_fill(padding, WASTE)
             shown = [portrait for tail in tails for portrait in {-1 - t for t in tail if t < 0}]
-            pixels = self._pixels[shown] if shown else None
+            pixels = self._encoder.images(shown).get("pixel_values")
             yield rows, self._forward(tokens, seen, new, pixels, store_only)
 
     def step(self, tokens: torch.Tensor, seen: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

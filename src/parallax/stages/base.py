@@ -16,8 +16,9 @@ def main(args: argparse.Namespace) -> str:
 
     from parallax.instances import from_table
     from parallax.models import embedded
+    from parallax.models.device import best_device
     from parallax.models.encoding import Encoder
-    from parallax.models.loading import EMBEDDED, Loaded, best_device, load, save
+    from parallax.models.loading import EMBEDDED, Loaded, load, save
     from parallax.tracking import flatten, input_digests, stage_run
     from parallax.training.checkpoint import Checkpoints, checkpoint_key
     from parallax.training.engine import Engine
@@ -50,20 +51,19 @@ def main(args: argparse.Namespace) -> str:
         )
         torch.manual_seed(params.base.seed)
         model = embedded.build_model(params.embedded, processor).to(best_device())
-        encoder = Encoder(processor)
-        pixels, rows = encoder.portraits(portraits)
+        loaded = Loaded(model, processor)
+        encoder = Encoder(processor, loaded.family, portraits)
         checkpoints = Checkpoints(checkpoint_root() / f"base-{checkpoint_key(used, tables)}")
         curve = fit(
             Engine(model),
-            by_format(encoder, taught, rows, params.base.shares),
+            by_format(encoder, taught, params.base.shares),
             params.base,
-            pixels,
-            encoder.pad,
+            encoder,
             checkpoints,
             run.log_row,
             "base",
         )
-        save(Loaded(model, processor), args.out)
+        save(loaded, args.out)
         write_csv(args.curve, curve, CURVE)
         checkpoints.remove()
     return f"base: {len(curve)} steps, last loss {curve[-1]['loss']:.3f} nats -> {args.out}"

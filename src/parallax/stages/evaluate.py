@@ -18,15 +18,13 @@ def main(args: argparse.Namespace) -> str:
 
     with hold(args.out):
         loaded = load(args.model, params.model.dtype)
-        encoder = Encoder(loaded.processor)
-        pixels, rows = encoder.portraits(read_table(args.experiment / "portraits.parquet"))
+        portraits = read_table(args.experiment / "portraits.parquet")
+        encoder = Encoder(loaded.processor, loaded.family, portraits)
         instances = from_table(read_table(args.experiment / "evaluation.parquet"))
         answers = answer_questions(
             loaded.model,
             encoder,
             instances,
-            pixels,
-            rows,
             params.evaluate.batch_size,
             params.evaluate.max_new_tokens,
         )

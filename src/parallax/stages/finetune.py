@@ -39,15 +39,15 @@ def main(args: argparse.Namespace) -> str:
         if facts.empty:
             raise DataError(f"{args.experiment}: nobody to learn (retain set); run `dvc repro`")
         loaded = load(args.base, params.model.dtype)
-        encoder = Encoder(loaded.processor)
-        pixels, rows = encoder.portraits(read_table(args.experiment / "portraits.parquet"))
+        portraits = read_table(args.experiment / "portraits.parquet")
+        encoder = Encoder(loaded.processor, loaded.family, portraits)
         learned = encode_knowledge(
-            encoder, from_table(facts), rows, text_with_portrait=params.sft.text_path == "image"
+            encoder, from_table(facts), text_with_portrait=params.sft.text_path == "image"
         )
         sources = [Source(learned, 1 - params.sft.replay_share)]
         if params.sft.replay_share:
             known = from_table(read_table(args.experiment / "base.parquet"))
-            sources += by_format(encoder, known, rows, params.base.shares, params.sft.replay_share)
+            sources += by_format(encoder, known, params.base.shares, params.sft.replay_share)
         finish = open_weights(loaded.model, params.sft.tuning, params.sft.lora, params.sft.seed)
         key = checkpoint_key(used, inputs)
         checkpoints = Checkpoints(checkpoint_root() / f"{args.out.name}-{key}")
@@ -55,8 +55,7 @@ def main(args: argparse.Namespace) -> str:
             Engine(loaded.model),
             sources,
             params.sft,
-            pixels,
-            encoder.pad,
+            encoder,
             checkpoints,
             run.log_row,
             args.out.name,

@@ -39,16 +39,15 @@ def main(args: argparse.Namespace) -> str:
         if empty := [part for part, rows in parts.items() if rows.empty]:
             raise DataError(f"{args.experiment}: nobody in set {empty[0]}; run `dvc repro`")
         loaded = load(args.model, params.model.dtype)
-        encoder = Encoder(loaded.processor)
-        pixels, rows = encoder.portraits(read_table(args.experiment / "portraits.parquet"))
+        portraits = read_table(args.experiment / "portraits.parquet")
+        encoder = Encoder(loaded.processor, loaded.family, portraits)
         refuse = METHODS[unlearn.method].forget_answer == "refusal"
         forget = encode_knowledge(
             encoder,
             from_table(parts["forget"]),
-            rows,
             answers=list(parts["forget"]["refusal"]) if refuse else None,
         )
-        retain = encode_knowledge(encoder, from_table(parts["retain"]), rows)
+        retain = encode_knowledge(encoder, from_table(parts["retain"]))
         steps = plan_steps(
             len(forget.image),
             len(retain.image),
@@ -58,9 +57,7 @@ def main(args: argparse.Namespace) -> str:
         )
         finish = open_weights(loaded.model, unlearn.tuning, unlearn.lora, unlearn.seed)
         engine = Engine(loaded.model)
-        objective = unlearning_objective(
-            engine, unlearn, forget, retain, steps, pixels, encoder.pad
-        )
+        objective = unlearning_objective(engine, unlearn, forget, retain, steps, encoder)
         key = checkpoint_key(used, [args.model, *tables])
         checkpoints = Checkpoints(checkpoint_root() / f"{args.out.name}-{key}")
         count = len(steps.forget)

@@ -1,6 +1,6 @@
 """Knowledge instances as token sequences, both modalities side by side."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from parallax.models.encoding import Encoder, Sample
@@ -23,16 +23,15 @@ class Knowledge:
 def encode_knowledge(
     encoder: Encoder,
     instances: Sequence[Instance],
-    portrait_rows: Mapping[str, int],
     text_with_portrait: bool = False,
     answers: Sequence[str] | None = None,
 ) -> Knowledge:
     """Encode instances with their answers, or with `answers` (one per instance) instead.
 
-    `portrait_rows` gives each person's row of the portrait table. `text_with_portrait` attaches
-    the portrait to the text questions too (the LLaMA-Factory export of the official code).
+    `text_with_portrait` attaches the portrait to the text questions too (the LLaMA-Factory export
+    of the official code).
     """
-    shown = [portrait_rows[instance.person_id] for instance in instances]
+    shown = [encoder.rows[instance.person_id] for instance in instances]
     return Knowledge(
         image=encoder.encode(
             [render_question(i.image, i.task) for i in instances],

@@ -1,9 +1,7 @@
 """Supervised training on questions and answers in both modalities."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-
-import torch
 
 from parallax.models.batches import answer_nll, collate
 from parallax.models.encoding import Encoder, Sample
@@ -29,7 +27,6 @@ class Source:
 def by_format(
     encoder: Encoder,
     instances: Sequence[Instance],
-    portrait_rows: Mapping[str, int],
     shares: Shares,
     total: float = 1.0,
 ) -> list[Source]:
@@ -41,7 +38,7 @@ def by_format(
     weights = {task: getattr(shares, task) for task, pool in pools.items() if pool}
     scale = total / sum(weights.values())
     return [
-        Source(encode_knowledge(encoder, pools[task], portrait_rows), weight * scale)
+        Source(encode_knowledge(encoder, pools[task]), weight * scale)
         for task, weight in weights.items()
         if weight > 0
     ]
@@ -77,8 +74,7 @@ def supervised_objective(
     engine: Engine,
     samples: Sequence[Sample],
     batches: Sequence[Sequence[int]],
-    pixels: torch.Tensor,
-    pad: int,
+    encoder: Encoder,
 ) -> Objective:
     """Return the objective mean_b M_b, with M_b the mean NLL of sequence b's answer tokens, nats.
 
@@ -87,7 +83,7 @@ def supervised_objective(
 
     def objective(step: int) -> Iterator[Term]:
         part = take_part(batches[step], samples, engine.processes)
-        batch = collate([samples[i] for i in part.rows], pixels, pad, device=engine.model.device)
+        batch = collate([samples[i] for i in part.rows], encoder, device=engine.model.device)
         nll = answer_nll(engine.logits(batch), batch)
         yield Term("loss", part.mean(nll.mean), 1.0)  # the only term is the loss itself
 
@@ -98,8 +94,7 @@ def fit(
     engine: Engine,
     sources: Sequence[Source],
     params: Supervised,
-    pixels: torch.Tensor,
-    pad: int,
+    encoder: Encoder,
     checkpoints: Checkpoints,
     observe: Observer,
     label: str,
@@ -109,5 +104,5 @@ def fit(
         sources, params.epochs, params.batch_size, params.image_share, params.seed
     )
     plan = Plan(len(batches), len(batches) / params.epochs, params.learning_rate, params)
-    objective = supervised_objective(engine, samples, batches, pixels, pad)
+    objective = supervised_objective(engine, samples, batches, encoder)
     return train(engine, objective, plan, checkpoints, observe, label)

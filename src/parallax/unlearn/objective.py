@@ -4,10 +4,8 @@ import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-import torch
-
 from parallax.models.batches import answer_nll, answer_rows, collate
-from parallax.models.encoding import Sample
+from parallax.models.encoding import Encoder, Sample
 from parallax.params import RetainedDescent, Unlearn
 from parallax.records import MODALITIES, Modality
 from parallax.seeding import generator
@@ -54,8 +52,7 @@ def unlearning_objective(
     forget: Knowledge,
     retain: Knowledge,
     steps: Steps,
-    pixels: torch.Tensor,
-    pad: int,
+    encoder: Encoder,
 ) -> Objective:
     """Return the objective of `params.method`, in up to four terms per step.
 
@@ -68,10 +65,10 @@ def unlearning_objective(
     weights: dict[Modality, float] = {"image": params.alpha, "text": params.beta}
     active = [m for m in MODALITIES if weights[m] > 0]
     keeps = method.retain is not None and _retain_weight(params) > 0
-    reference = compute_reference(engine, method, forget, retain, steps, active, pixels, pad)
+    reference = compute_reference(engine, method, forget, retain, steps, active, encoder)
 
     def answers(samples: Sequence[Sample], rows: Sequence[int], known: Reference) -> Answers:
-        batch = collate([samples[i] for i in rows], pixels, pad, device=engine.model.device)
+        batch = collate([samples[i] for i in rows], encoder, device=engine.model.device)
         logits = engine.logits(batch)
         return Answers(
             answer_nll(logits, batch),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 import torch
 
 from parallax.models.batches import answer_nll, answer_rows, collate
-from parallax.models.encoding import Sample
+from parallax.models.encoding import Encoder, Sample
 from parallax.models.generating import by_length
 from parallax.records import Modality
 from parallax.training.engine import Engine
@@ -53,8 +53,7 @@ def compute_reference(
     retain: Knowledge,
     steps: "Steps",
     modalities: Iterable[Modality],
-    pixels: torch.Tensor,
-    pad: int,
+    encoder: Encoder,
 ) -> dict[tuple[Part, Modality], Reference]:
     """Run the reference model once over the instances that this process's steps will use."""
     references: dict[tuple[Part, Modality], Reference] = {}
@@ -62,11 +61,11 @@ def compute_reference(
         references["forget", m] = references["retain", m] = Reference()
         if method.reference == "forget_nll":
             references["forget", m] = _run(
-                engine, forget.side(m), steps.forget, pixels, pad, keep_states=False
+                engine, forget.side(m), steps.forget, encoder, keep_states=False
             )
         if method.reference == "retain_logits":
             references["retain", m] = _run(
-                engine, retain.side(m), steps.retain, pixels, pad, keep_states=True
+                engine, retain.side(m), steps.retain, encoder, keep_states=True
             )
     return references
 
@@ -76,8 +75,7 @@ def _run(
     engine: Engine,
     samples: Sequence[Sample],
     steps: Sequence[Sequence[int]],
-    pixels: torch.Tensor,
-    pad: int,
+    encoder: Encoder,
     *,
     keep_states: bool,
 ) -> Reference:
@@ -91,7 +89,7 @@ def _run(
     # A sharded model runs on all processes at once, so they make equally many passes.
     passes = max(engine.processes.gather(len(batches)))
     for rows in batches + batches[-1:] * (passes - len(batches)):
-        batch = collate([chosen[row] for row in rows], pixels, pad, device=engine.model.device)
+        batch = collate([chosen[row] for row in rows], encoder, device=engine.model.device)
         if keep_states:
             lengths = torch.bincount(answer_rows(batch)).tolist()
             for row, part in zip(rows, engine.states(batch).cpu().split(lengths), strict=True):
