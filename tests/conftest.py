@@ -2,8 +2,11 @@
 
 import copy
 import dataclasses
+import functools
+import importlib.util
 import io
 import os
+from pathlib import Path
 
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
@@ -31,9 +34,9 @@ TEXTS = (
 )
 
 
-def draw_portrait(index):
-    """A face of a colour and a size of its own, 24 px."""
-    image = Image.new("RGB", (24, 24), BACKGROUNDS[index])
+def draw_portrait(index, size=(24, 24)):
+    """A face of a colour and a size of its own, on so many pixels."""
+    image = Image.new("RGB", size, BACKGROUNDS[index])
     pen = ImageDraw.Draw(image)
     pen.ellipse((4, 2 + index, 20, 22), fill=(230, 180 - 20 * index, 140))
     pen.rectangle((7 + index, 8, 9 + index, 10), fill=(0, 0, 0))
@@ -175,6 +178,60 @@ def trained_weights(tiny):
 def trained(trained_weights):
     """A copy of the trained model that a test may change."""
     return copy.deepcopy(trained_weights)
+
+
+@pytest.fixture(scope="session")
+def tiny_models():
+    """The module that builds a tiny model of any family, with its real processor."""
+    path = Path(__file__).with_name("tiny_models.py")
+    spec = importlib.util.spec_from_file_location("tiny_models", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@dataclasses.dataclass(frozen=True)
+class World:
+    """A family's tiny model with four people, whose portraits are of unlike sizes."""
+
+    config: object
+    processor: object
+    encoder: object
+    portraits: object
+    instances: list
+    knowledge: object
+    models: object
+
+    def build(self, seed=0):
+        return self.models.build_model(copy.deepcopy(self.config), seed)
+
+    def build_double(self, seed=0):
+        return self.build(seed).double()
+
+
+@pytest.fixture(scope="session")
+def world_of(tiny_models):
+    """`world_of(model_type)` gives a family's `World`."""
+    import pandas as pd
+
+    from parallax.models.embedded import vocabulary_texts
+    from parallax.models.encoding import Encoder
+    from parallax.models.families import FAMILIES
+    from parallax.training.knowledge import encode_knowledge
+
+    sizes = (24, 24), (40, 24), (20, 60), (24, 24)
+    faces = [draw_portrait(n, size) for n, size in enumerate(sizes)]
+    table = pd.DataFrame({"person_id": ["1", "2", "3", "4"], "portrait": faces})
+
+    @functools.cache
+    def make(model_type):
+        instances = make_instances(range(4), "qa")
+        config, processor = tiny_models.BUILDERS[model_type](vocabulary_texts(instances))
+        encoder = Encoder(processor, FAMILIES[model_type], table)
+        knowledge = encode_knowledge(encoder, instances)
+        return World(config, processor, encoder, table, instances, knowledge, tiny_models)
+
+    return make
 
 
 @pytest.fixture(scope="session")

@@ -10,6 +10,7 @@ from parallax.models.batches import (
     answer_nll,
     answer_rows,
     answer_tokens,
+    by_length,
     collate,
 )
 from parallax.models.encoding import Sample
@@ -50,6 +51,12 @@ def test_inputs_are_in_the_models_format_where_they_are_real_numbers():
     assert list(inputs) == ["input_ids", "attention_mask", "pixel_values", "image_sizes"]
     assert inputs.pop("pixel_values").dtype == torch.bfloat16
     assert all(values.dtype == torch.long for values in inputs.values())
+
+
+def test_by_length_covers_every_index_once_longest_first():
+    samples = [Sample((0,) * n, 0, None) for n in (3, 9, 1, 9, 4)]
+    assert by_length(samples, 2) == [[1, 3], [4, 0], [2]]
+    assert by_length([], 2) == []
 
 
 def test_a_pad_token_inside_an_answer_stays_in_it(tiny):

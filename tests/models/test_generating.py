@@ -5,14 +5,8 @@ import pytest
 import torch
 
 from parallax.models import reading
-from parallax.models.encoding import Sample
-from parallax.models.generating import (
-    _Going,
-    by_beginning,
-    by_length,
-    generate,
-    score_answers,
-)
+from parallax.models.generating import generate, score_answers
+from parallax.models.shared import _Going, by_beginning
 
 
 def ask_all(tiny):
@@ -23,12 +17,6 @@ def ask_all(tiny):
         answers += [instance.image.answer, instance.text.answer]
         portraits += [tiny.encoder.rows[instance.person_id], None]
     return questions, answers, portraits
-
-
-def test_by_length_covers_every_index_once_longest_first():
-    samples = [Sample((0,) * n, 0, None) for n in (3, 9, 1, 9, 4)]
-    assert by_length(samples, 2) == [[1, 3], [4, 0], [2]]
-    assert by_length([], 2) == []
 
 
 def test_by_beginning_puts_like_passages_of_like_length_together():

@@ -1,6 +1,6 @@
 """Padded batches and the log-probabilities of their answers."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -10,6 +10,9 @@ from parallax.models.encoding import Encoder, Sample
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
+
+Progress = Callable[[int], object]
+"""Told how many rows have been finished."""
 
 
 @dataclass(frozen=True)
@@ -51,12 +54,14 @@ def collate(
         input_ids[row, start:end] = torch.tensor(sample.tokens)
         attention_mask[row, start:end] = 1
         answers[row, start + sample.answer_start : end] = True
-    shown = [sample.portrait for sample in samples if sample.portrait is not None]
+    images = encoder.images([s.portrait for s in samples if s.portrait is not None])
+    if images and encoder.family.marks_image_tokens:
+        images["mm_token_type_ids"] = (input_ids == encoder.image_token_id).long()
     return Batch(
         input_ids.to(device),
         attention_mask.to(device),
         answers.to(device),
-        {name: values.to(device) for name, values in encoder.images(shown).items()},
+        {name: values.to(device) for name, values in images.items()},
     )
 
 
@@ -67,6 +72,12 @@ def answer_states(model: "PreTrainedModel", batch: Batch) -> torch.Tensor:
     predicting = batch.answers[:, 1:]  # token t is predicted at t - 1
     states: torch.Tensor = hidden[:, :-1][predicting]
     return states
+
+
+def by_length(samples: Sequence[Sample], batch_size: int) -> list[list[int]]:
+    """Cut the samples' indices into batches of similar length, longest first."""
+    order = sorted(range(len(samples)), key=lambda i: (-len(samples[i].tokens), i))
+    return [order[start : start + batch_size] for start in range(0, len(order), batch_size)]
 
 
 def answer_logits(model: "PreTrainedModel", batch: Batch) -> torch.Tensor:

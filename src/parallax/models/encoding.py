@@ -35,7 +35,8 @@ class Sample:
 class Encoder:
     """Questions and portraits as a family's models take them, by a model's own processor.
 
-    `rows` gives each person's row of the portrait table; `pad` and `end` are tokens.
+    `rows` gives each person's row of the portrait table. `pad` is a token, `end` the one that
+    follows an answer in training, `ends` those that end a generated one.
     """
 
     def __init__(
@@ -48,7 +49,9 @@ class Encoder:
         self.pad = int(self.tokenizer.pad_token_id)
         self._dialogue = family.dialogue(processor)
         self.end = self._dialogue.end
+        self.ends = frozenset({self.end, int(self.tokenizer.eos_token_id)})
         self._image_token = processor.image_token
+        self.image_token_id = int(processor.image_token_id)
         self._portraits = prepare_portraits(processor, portraits["portrait"])
 
     def images(self, portraits: Sequence[int]) -> "dict[str, torch.Tensor]":

@@ -40,7 +40,7 @@ def load(name_or_path: str | Path, dtype: str = "float32", revision: str | None 
     """
     import torch
     from safetensors import SafetensorError
-    from transformers import AutoConfig, AutoModelForImageTextToText, AutoProcessor
+    from transformers import AutoConfig, AutoModelForImageTextToText
 
     try:
         config = AutoConfig.from_pretrained(name_or_path, revision=revision)
@@ -52,7 +52,8 @@ def load(name_or_path: str | Path, dtype: str = "float32", revision: str | None 
         model = AutoModelForImageTextToText.from_pretrained(
             name_or_path, revision=revision, dtype=getattr(torch, dtype)
         )
-        processor = AutoProcessor.from_pretrained(name_or_path, revision=revision)
+        processor_class = FAMILIES[config.model_type].processor()
+        processor = processor_class.from_pretrained(name_or_path, revision=revision)
     except (OSError, ValueError, SafetensorError) as error:
         raise ModelError(
             f"model {str(name_or_path)!r}: {str(error).splitlines()[0].rstrip('.: ')};"

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import torch
 from torch.nn.functional import pad
 
+from parallax.errors import ModelError
+
 if TYPE_CHECKING:
     from transformers import ProcessorMixin
 
@@ -25,9 +27,18 @@ class Portrait:
 
 
 def prepare_portraits(processor: "ProcessorMixin", files: Iterable[bytes]) -> list[Portrait]:
-    """Prepare encoded image files, one by one: no image depends on the others."""
+    """Prepare encoded image files, one by one: no image depends on the others.
+
+    Raises:
+        ModelError: the processor does not know how many tokens an image has.
+    """
     from PIL import Image
 
+    if getattr(processor, "patch_size", 0) is None:
+        raise ModelError(
+            "the processor has no patch_size: write the vision tower's patch_size and"
+            " vision_feature_select_strategy into its processor_config.json"
+        )
     texts: dict[tuple[int, int], str] = {}  # an image's size alone decides its tokens
     portraits = []
     for file in files:

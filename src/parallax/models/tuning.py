@@ -5,15 +5,13 @@ from typing import TYPE_CHECKING, Literal
 
 import torch
 
+from parallax.models.families import FAMILIES
 from parallax.params import Lora
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 Tuning = Literal["full", "lora"]
-
-# By suffix alone, `q_proj` would also match the vision tower's projections.
-LORA_TARGETS = r".*language_model.*\.(q_proj|k_proj|v_proj|o_proj|gate_proj|up_proj|down_proj)"
 
 
 def open_weights(
@@ -38,7 +36,7 @@ def open_weights(
             r=lora.rank,
             lora_alpha=lora.alpha,
             lora_dropout=lora.dropout,
-            target_modules=LORA_TARGETS,
+            target_modules=FAMILIES[model.config.model_type].lora_targets,
         ),
     )
     merge: Callable[[], PreTrainedModel] = adapted.merge_and_unload

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Literal
 
 import torch
 
-from parallax.models.batches import answer_nll, answer_rows, collate
+from parallax.models.batches import answer_nll, answer_rows, by_length, collate
 from parallax.models.encoding import Encoder, Sample
-from parallax.models.generating import by_length
 from parallax.records import Modality
 from parallax.training.engine import Engine
 from parallax.training.knowledge import Knowledge

@@ -1,0 +1,330 @@
+"""Every family by the same rules, on tiny models with real processors and unlike image sizes."""
+
+import io
+import json
+
+import pytest
+import torch
+from PIL import Image
+from transformers import GenerationConfig
+from transformers.models.smolvlm.processing_smolvlm import get_image_prompt_string
+
+from parallax.errors import ModelError
+from parallax.models.batches import answer_logits, answer_nll, answer_tokens, collate
+from parallax.models.encoding import Encoder
+from parallax.models.families import FAMILIES
+from parallax.models.generating import generate, score_answers
+from parallax.models.loading import Loaded, load, save
+from parallax.models.tuning import open_weights
+from parallax.params import Lora
+
+LORA = Lora(rank=2, alpha=4, dropout=0.0)
+
+
+@pytest.fixture(scope="module", params=list(FAMILIES))
+def world(request, world_of):
+    return world_of(request.param)
+
+
+def image_of(world, portrait):
+    return Image.open(io.BytesIO(world.portraits["portrait"][portrait]))
+
+
+def ask_all(world):
+    """Every question, with the portrait and with the name; the samples and what they are of."""
+    asked = [
+        (question.prompt, question.answer, portrait)
+        for instance in world.instances
+        for question, portrait in (
+            (instance.image, world.encoder.rows[instance.person_id]),
+            (instance.text, None),
+        )
+    ]
+    return tuple(zip(*asked, strict=True))
+
+
+def processed(world, prompt, portrait):
+    """What the library's processor makes of a prompt with its image, by itself."""
+    if portrait is None:
+        return world.processor(text=[prompt], return_tensors="pt", **added(world, prompt))
+    images = [image_of(world, portrait)]
+    return world.processor(
+        images=images, text=[prompt], return_tensors="pt", **added(world, prompt)
+    )
+
+
+def added(world, prompt):
+    """As `apply_chat_template` of processors: special tokens once."""
+    start = world.processor.tokenizer.bos_token
+    return {"add_special_tokens": False} if start and prompt.startswith(start) else {}
+
+
+def written(world, question, portrait):
+    """The prompt before its image token is expanded: LLaVA-1.5's form, or the chat template's."""
+    if world.config.model_type == "llava":
+        return f"USER: {'' if portrait is None else '<image>' + chr(10)}{question}\nASSISTANT:"
+    shown = [] if portrait is None else [{"type": "image"}]
+    turn = {"role": "user", "content": [*shown, {"type": "text", "text": question}]}
+    return world.processor.apply_chat_template([turn], add_generation_prompt=True)
+
+
+def test_tokens_are_those_of_the_processor_itself(world):
+    questions, _, portraits = ask_all(world)
+    prompts = world.encoder.encode_prompts(questions, portraits)
+    for prompt, question, portrait in zip(prompts, questions, portraits, strict=True):
+        expected = processed(world, written(world, question, portrait), portrait)["input_ids"]
+        assert list(prompt.tokens) == expected[0].tolist()
+
+
+def test_images_are_those_of_the_processor_itself(world):
+    for portrait in range(4):
+        expected = processed(world, written(world, "Who?", portrait), portrait)
+        for name, values in world.encoder.images([portrait]).items():
+            assert torch.equal(values, expected[name]), name
+
+
+def test_images_of_unlike_sizes_stand_behind_one_another(world):
+    names = world.encoder.images([0])
+    together = world.encoder.images([2, 0, 1])
+    assert set(together) == set(names)
+    end = 0
+    for portrait in (2, 0, 1):
+        own = world.encoder.images([portrait])["pixel_values"]
+        here = together["pixel_values"][end : end + len(own)]
+        end += len(own)
+        assert torch.equal(here[tuple(slice(size) for size in own.shape)], own)
+        assert here.count_nonzero() == own.count_nonzero()
+    assert end == len(together["pixel_values"])
+
+
+def test_only_answers_and_the_end_token_are_in_the_loss(world):
+    encoder = world.encoder
+    for modality in ("image", "text"):
+        samples = world.knowledge.side(modality)
+        batch = collate(samples, encoder)
+        for row, instance in enumerate(world.instances):
+            seen = batch.input_ids[row][batch.answers[row]].tolist()
+            assert len(seen) == samples[row].answer_length
+            assert seen[-1] == encoder.end
+            assert encoder.tokenizer.decode(seen[:-1]).strip() == instance.text.answer
+            assert not {encoder.pad, encoder.image_token_id, encoder.end} & set(seen[:-1])
+        assert not (batch.answers & (batch.attention_mask == 0)).any()
+        assert (batch.input_ids == encoder.image_token_id).any() == (modality == "image")
+
+
+def test_other_prompts_and_images_leave_the_targets_alone(world):
+    encoder = world.encoder
+    questions, answers, _ = ask_all(world)
+    others = [f"{question} And why?" for question in questions]
+    shown = [n % 4 for n in range(len(questions))]
+    own, other = (
+        collate(encoder.encode(asked, answers, portraits), encoder)
+        for asked, portraits in ((questions, shown), (others, shown[::-1]))
+    )
+    assert not torch.equal(own.input_ids, other.input_ids)
+    assert answer_tokens(own).tolist() == answer_tokens(other).tolist()
+
+
+def test_loss_equals_the_librarys_loss_with_masked_labels(world):
+    model = world.build_double()
+    samples = [*world.knowledge.image, *world.knowledge.text]
+    batch = collate(samples, world.encoder)
+    labels = batch.input_ids.masked_fill(~batch.answers, -100)
+    expected = model(labels=labels, **batch.inputs(model.dtype)).loss
+    nll = answer_nll(answer_logits(model, batch), batch)
+    assert (nll.total.sum() / nll.tokens.sum()).item() == pytest.approx(expected.item(), abs=1e-5)
+
+
+def test_a_sequence_value_depends_on_nothing_else_in_the_batch(world):
+    model = world.build_double()
+    crowd = [*world.knowledge.text[2:5], *world.knowledge.image]
+    together = answer_nll(answer_logits(model, batch := collate(crowd, world.encoder)), batch)
+    for sample, total in zip(crowd, together.total.tolist(), strict=True):
+        batch = collate([sample], world.encoder)
+        alone = answer_nll(answer_logits(model, batch), batch).total.item()
+        assert alone == pytest.approx(total, abs=1e-5)
+
+
+@pytest.fixture(scope="module")
+def spoken(world):
+    questions, _, portraits = ask_all(world)
+    model = world.build_double(2)
+    prompts = world.encoder.encode_prompts(questions, portraits)
+    return model, [generate(model, world.encoder, prompts, size, 6) for size in (1, 4)]
+
+
+def test_answers_do_not_depend_on_the_batch(spoken):
+    _, (one, four) = spoken
+    assert one == four
+    assert len(set(one)) > 4
+
+
+def test_answers_equal_the_librarys_own_one_by_one(world, spoken):
+    model, (texts, _) = spoken
+    questions, _, portraits = ask_all(world)
+    model.generation_config = GenerationConfig(
+        do_sample=False, eos_token_id=sorted(world.encoder.ends), pad_token_id=world.encoder.pad
+    )
+    for row in range(6):
+        prompt = written(world, questions[row], portraits[row])
+        inputs = processed(world, prompt, portraits[row])
+        if "pixel_values" in inputs:
+            inputs["pixel_values"] = inputs["pixel_values"].double()
+        new = model.generate(**inputs, max_new_tokens=6)[0, inputs["input_ids"].shape[1] :]
+        text = world.processor.tokenizer.decode(new, skip_special_tokens=True).strip()
+        assert text == texts[row]
+
+
+def test_a_checkpoints_own_settings_do_not_change_an_answer(world, spoken):
+    model, (texts, _) = spoken
+    questions, _, portraits = ask_all(world)
+    prompts = world.encoder.encode_prompts(questions[:3], portraits[:3])
+    own = GenerationConfig(do_sample=True, repetition_penalty=9.0, min_new_tokens=5)
+    model.generation_config = own
+    assert generate(model, world.encoder, prompts, 4, 6) == texts[:3]
+    assert model.generation_config is own
+
+
+def test_scores_equal_those_of_single_sequences(world):
+    model = world.build_double()
+    samples = [*world.knowledge.image[:3], *world.knowledge.text[:3]]
+    for sample, (logprob, count) in zip(
+        samples, score_answers(model, world.encoder, samples, 4), strict=True
+    ):
+        (alone,) = score_answers(model, world.encoder, [sample], 1)
+        batch = collate([sample], world.encoder)
+        with torch.no_grad():
+            logits = model(**batch.inputs(model.dtype)).logits[0].log_softmax(-1)
+        places = range(sample.answer_start, len(sample.tokens))
+        plain = sum(logits[t - 1, sample.tokens[t]].item() for t in places)
+        assert count == alone[1] == len(places)
+        assert logprob == pytest.approx(plain, rel=1e-5)
+        assert alone[0] == pytest.approx(plain, rel=1e-5)
+
+
+@pytest.fixture(scope="module")
+def stepped(world):
+    """Weights before two steps of LoRA, the adapted model's logits, and the merged model."""
+    model = world.build()
+    before = {name: weight.clone() for name, weight in model.state_dict().items()}
+    finish = open_weights(model, "lora", LORA, seed=0)
+    opened = {name for name, weight in model.named_parameters() if weight.requires_grad}
+    optimizer = torch.optim.SGD([w for w in model.parameters() if w.requires_grad], lr=0.3)
+    batch = collate([*world.knowledge.image[:4], *world.knowledge.text[:4]], world.encoder)
+    for _ in range(2):  # B is 0 at first, so A moves from the second step on.
+        optimizer.zero_grad()
+        answer_nll(answer_logits(model, batch), batch).mean.mean().backward()
+        optimizer.step()
+    with torch.no_grad():
+        adapted = answer_logits(model, batch)
+    return before, opened, batch, adapted, finish()
+
+
+def test_lora_opens_the_language_models_projections_alone(stepped):
+    _, opened, *_ = stepped
+    # 2 layers of 7 projections with an A and a B each.
+    assert len(opened) == 2 * 7 * 2
+    assert not [name for name in opened if "vision" in name or "visual" in name]
+    assert not [name for name in opened if "connector" in name or "projector" in name]
+
+
+def test_lora_changes_the_language_models_projections_alone(stepped):
+    before, _, batch, adapted, merged = stepped
+    after = merged.state_dict()
+    assert set(after) == set(before)
+    changed = {name for name in before if not torch.equal(before[name], after[name])}
+    assert len(changed) == 2 * 7
+    assert all("_proj.weight" in name and ".layers." in name for name in changed)
+    assert not [name for name in changed if "vision" in name or "visual" in name]
+    with torch.no_grad():
+        assert torch.allclose(answer_logits(merged, batch), adapted, atol=1e-4)
+
+
+def test_saved_model_and_processor_come_back_as_they_were(world, stepped, tmp_path):
+    *_, batch, _, merged = stepped
+    save(Loaded(merged, world.processor), tmp_path / "model")
+    loaded = load(tmp_path / "model")
+    with torch.no_grad():
+        again, own = (answer_logits(model, batch) for model in (loaded.model, merged))
+    # Kernels may add up in another order where a tensor lies elsewhere in memory.
+    assert torch.allclose(again, own, rtol=0, atol=1e-5)
+    weights = loaded.model.state_dict()
+    for name, weight in merged.state_dict().items():
+        assert torch.equal(weights[name], weight), name
+    encoder = Encoder(loaded.processor, loaded.family, world.portraits)
+    questions, answers, portraits = ask_all(world)
+    samples = world.encoder.encode(questions, answers, portraits)
+    assert encoder.encode(questions, answers, portraits) == samples
+    for name, values in world.encoder.images(range(4)).items():
+        assert torch.equal(encoder.images(range(4))[name], values)
+    # The name by which the library finds the processor again.
+    assert type(loaded.processor).__name__ == type(world.processor).__name__
+
+
+def test_a_processor_as_it_is_published_is_read(world_of, tmp_path):
+    world = world_of("qwen2_vl")
+    save(Loaded(world.build(), world.processor), tmp_path / "model")
+    whole = tmp_path / "model" / "processor_config.json"
+    values = json.loads(whole.read_text())["image_processor"]
+    values |= {
+        "image_processor_type": "Qwen2VLImageProcessor",
+        "processor_class": "Qwen2VLProcessor",
+    }
+    whole.with_name("preprocessor_config.json").write_text(json.dumps(values))
+    template = whole.with_name("chat_template.jinja")
+    whole.with_name("chat_template.json").write_text(
+        json.dumps({"chat_template": template.read_text()})
+    )
+    whole.unlink()
+    template.unlink()
+    loaded = load(tmp_path / "model")
+    encoder = Encoder(loaded.processor, loaded.family, world.portraits)
+    assert encoder.encode_prompts(["Who?"], [1]) == world.encoder.encode_prompts(["Who?"], [1])
+
+
+def test_a_processor_that_cannot_count_image_tokens_is_refused(world_of, monkeypatch):
+    world = world_of("llava")
+    monkeypatch.setattr(world.processor, "patch_size", None)
+    with pytest.raises(ModelError, match="patch_size"):
+        Encoder(world.processor, world.encoder.family, world.portraits)
+
+
+def test_smolvlm_writes_what_the_librarys_own_processor_writes(world_of):
+    # Its class can't be made without torchvision and num2words; its function for an image can.
+    processor = world_of("smolvlm").processor
+    for rows, columns in ((0, 0), (1, 2), (2, 2)):
+        made = processor.replace_image_token({"rows": [[rows]], "cols": [[columns]]}, 0)
+        assert made == get_image_prompt_string(
+            rows, columns, 1, "<fake_token_around_image>", "<image>", "<global-img>"
+        )
+
+
+def test_a_processor_without_a_chat_template_is_refused(world_of, monkeypatch):
+    world = world_of("qwen2_vl")
+    monkeypatch.setattr(world.processor, "chat_template", None)
+    with pytest.raises(ModelError, match="no chat template"):
+        Encoder(world.processor, world.encoder.family, world.portraits)
+
+
+def test_a_template_that_writes_no_answer_is_refused(world_of, monkeypatch):
+    world = world_of("qwen2_vl")
+    monkeypatch.setattr(world.processor, "chat_template", "{{ messages[0]['role'] }}")
+    with pytest.raises(ModelError, match="writes no answer"):
+        Encoder(world.processor, world.encoder.family, world.portraits)
+
+
+def test_what_a_template_writes_before_the_answer_belongs_to_the_prompt(world_of, monkeypatch):
+    world = world_of("qwen2_vl")
+    thinking = (
+        "{% for m in messages %}<|im_start|>{{ m.role }}\n"
+        "{% if m.role == 'assistant' %}<think></think>\n\n{% endif %}"
+        "{{ m.content[0].text }}<|im_end|>{% endfor %}"
+        "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+    )
+    monkeypatch.setattr(world.processor, "chat_template", thinking)
+    encoder = Encoder(world.processor, world.encoder.family, world.portraits)
+    (sample,) = encoder.encode(["Who?"], ["Ana"], [None])
+    text = encoder.tokenizer.decode(sample.tokens)
+    assert text.endswith("<|im_start|>assistant\n<think></think>\n\nAna<|im_end|>")
+    answer = encoder.tokenizer.decode(sample.tokens[sample.answer_start :])
+    assert answer == "\n\nAna<|im_end|>"
