@@ -19,9 +19,8 @@ def main(args: argparse.Namespace) -> str:
     from parallax.tracking import flatten, input_digests, stage_run
     from parallax.training.checkpoint import Checkpoints, checkpoint_key
     from parallax.training.engine import Engine
-    from parallax.training.knowledge import encode_knowledge
     from parallax.training.loop import CURVE
-    from parallax.training.supervised import Source, by_format, fit
+    from parallax.training.supervised import fit, list_sources
 
     used = {
         "sft": params.sft.model_dump(),
@@ -41,13 +40,8 @@ def main(args: argparse.Namespace) -> str:
         loaded = load(args.base, params.model.dtype)
         portraits = read_table(args.experiment / "portraits.parquet")
         encoder = Encoder(loaded.processor, loaded.family, portraits)
-        learned = encode_knowledge(
-            encoder, from_table(facts), text_with_portrait=params.sft.text_path == "image"
-        )
-        sources = [Source(learned, 1 - params.sft.replay_share)]
-        if params.sft.replay_share:
-            known = from_table(read_table(args.experiment / "base.parquet"))
-            sources += by_format(encoder, known, params.base.shares, params.sft.replay_share)
+        known = from_table(read_table(args.experiment / "base.parquet"))
+        sources = list_sources(encoder, from_table(facts), known, params.sft, params.base.shares)
         finish = open_weights(loaded.model, params.sft.tuning, params.sft.lora, params.sft.seed)
         key = checkpoint_key(used, inputs)
         checkpoints = Checkpoints(checkpoint_root() / f"{args.out.name}-{key}")

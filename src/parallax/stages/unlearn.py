@@ -3,7 +3,6 @@
 import argparse
 from pathlib import Path
 
-from parallax.errors import DataError
 from parallax.files import checkpoint_root, read_json, read_table, write_csv
 from parallax.params import load_params
 from parallax.stages.command import hold, run_stage
@@ -12,16 +11,14 @@ from parallax.stages.command import hold, run_stage
 def main(args: argparse.Namespace) -> str:
     """Write the unlearned model and the loss curve of both modalities."""
     params = load_params()  # before the slow imports: a misspelt key is told at once
-    from parallax.instances import from_table
     from parallax.models.encoding import Encoder
     from parallax.models.loading import Loaded, load, save
     from parallax.models.tuning import open_weights
     from parallax.tracking import flatten, input_digests, stage_run
     from parallax.training.checkpoint import Checkpoints, checkpoint_key
     from parallax.training.engine import Engine
-    from parallax.training.knowledge import encode_knowledge
     from parallax.training.loop import CURVE, Plan, train
-    from parallax.unlearn.methods import METHODS
+    from parallax.unlearn.knowledge import encode_parts
     from parallax.unlearn.objective import TERMS, plan_steps, unlearning_objective
 
     unlearn = params.unlearn
@@ -33,21 +30,10 @@ def main(args: argparse.Namespace) -> str:
     with hold(args.out), stage_run("unlearn", flatten(used), digests) as run:
         splits = read_json(args.experiment / "splits.json")
         facts = read_table(args.experiment / "sft.parquet")
-        parts = {
-            part: facts[facts["person_id"].isin(splits[part])] for part in ("forget", "retain")
-        }
-        if empty := [part for part, rows in parts.items() if rows.empty]:
-            raise DataError(f"{args.experiment}: nobody in set {empty[0]}; run `dvc repro`")
         loaded = load(args.model, params.model.dtype)
         portraits = read_table(args.experiment / "portraits.parquet")
         encoder = Encoder(loaded.processor, loaded.family, portraits)
-        refuse = METHODS[unlearn.method].forget_answer == "refusal"
-        forget = encode_knowledge(
-            encoder,
-            from_table(parts["forget"]),
-            answers=list(parts["forget"]["refusal"]) if refuse else None,
-        )
-        retain = encode_knowledge(encoder, from_table(parts["retain"]))
+        forget, retain = encode_parts(encoder, facts, splits, unlearn.method)
         steps = plan_steps(
             len(forget.image),
             len(retain.image),

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from parallax.models.batches import answer_nll, collate
 from parallax.models.encoding import Encoder, Sample
-from parallax.params import Shares, Supervised
+from parallax.params import Sft, Shares, Supervised
 from parallax.records import TASKS, Instance
 from parallax.seeding import generator
 from parallax.training.checkpoint import Checkpoints
@@ -42,6 +42,22 @@ def by_format(
         for task, weight in weights.items()
         if weight > 0
     ]
+
+
+def list_sources(
+    encoder: Encoder,
+    facts: Sequence[Instance],
+    known: Sequence[Instance],
+    params: Sft,
+    shares: Shares,
+) -> list[Source]:
+    """Return what fine-tuning draws from: the facts to learn, and what the base model knows."""
+    text_with_portrait = params.text_path == "image"
+    learned = encode_knowledge(encoder, facts, text_with_portrait=text_with_portrait)
+    sources = [Source(learned, 1 - params.replay_share)]
+    if params.replay_share:
+        sources += by_format(encoder, known, shares, params.replay_share)
+    return sources
 
 
 def plan_batches(

@@ -63,8 +63,8 @@ def unlearning_objective(
     method = METHODS[params.method]
     descent = params.descent
     weights: dict[Modality, float] = {"image": params.alpha, "text": params.beta}
-    active = [m for m in MODALITIES if weights[m] > 0]
-    keeps = method.retain is not None and _retain_weight(params) > 0
+    active = list_modalities(params)
+    keeps = has_retain_term(params)
     reference = compute_reference(engine, method, forget, retain, steps, active, encoder)
 
     def answers(samples: Sequence[Sample], rows: Sequence[int], known: Reference) -> Answers:
@@ -90,6 +90,17 @@ def unlearning_objective(
                 yield Term(f"retain_{m}", value, weights[m] * _retain_weight(params))
 
     return objective
+
+
+def list_modalities(params: Unlearn) -> list[Modality]:
+    """Return the modalities whose loss has a weight."""
+    weights: dict[Modality, float] = {"image": params.alpha, "text": params.beta}
+    return [m for m in MODALITIES if weights[m] > 0]
+
+
+def has_retain_term(params: Unlearn) -> bool:
+    """Say whether the steps also run over retain instances."""
+    return METHODS[params.method].retain is not None and _retain_weight(params) > 0
 
 
 def _retain_weight(params: Unlearn) -> float:
