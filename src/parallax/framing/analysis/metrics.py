@@ -173,6 +173,7 @@ def comparison_values(effects: Sequence[Effect]) -> Values:
         short_name(effect.contrast.outcome, effect.contrast.name): {
             **_shown(effect, "p_holm" if effect.contrast.role == "primary" else "p_bh"),
             "items": effect.summary.test.items,
+            "exact": effect.summary.test.exact,
         }
         for effect in effects
     }
