@@ -56,10 +56,12 @@ def build_framing(inputs: FramingInputs, params: Params) -> list[Section]:
     """
     cards = parse_cards(inputs.judges, inputs.primary)
     verdict = judge_framing(inputs.metrics, cards[0], params.analysis)
+    audit = build_audit(inputs.audit, inputs.audited, inputs.pairs)
     common: dict[str, object] = {
         "scope": verdict.scope,
         "level": 1 - params.analysis.alpha,
         "settings": params.analysis,
+        "audit": audit,
         "categories": CATEGORY_LABELS,
         "primary": inputs.primary,
         "span": span,
@@ -255,8 +257,7 @@ def _judges(
 
 
 def _checks(inputs: FramingInputs) -> dict[str, object]:
-    audit = build_audit(inputs.audit, inputs.audited, inputs.pairs)
-    return {"checks": inputs.checks, "audit": audit, "kinds": KINDS}
+    return {"checks": inputs.checks, "kinds": KINDS}
 
 
 def _log(inputs: FramingInputs) -> dict[str, object]:
