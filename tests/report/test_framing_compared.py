@@ -7,7 +7,6 @@ from parallax.report.framing_compared import (
     across_rows,
     difference_rows,
     item_familiarity,
-    judge_rows,
     name_contrast,
     pair_rows,
     tertile_rows,
@@ -37,6 +36,9 @@ def test_tertiles_are_called_descriptive_with_few_items(framing):
     ]
     assert all(row.descriptive for row in rows)
     assert sum(rows[0].counts) == rows[0].items == 8
+    # Every item moves from near 0 to near 1, with or without the most familiar ones.
+    assert rows[0].rest.startswith("+8") or rows[0].rest.startswith("+9")
+    assert rows[0].rest_p < 0.07
 
 
 def test_endpoint_has_no_familiarity(framing):
@@ -75,29 +77,3 @@ def test_pairs_and_all_models_are_compared(framing):
 def test_one_model_alone_has_nothing_to_compare(lone):
     assert pair_rows(lone.metrics) == {}
     assert across_rows(lone.metrics) == ()
-
-
-def test_each_contrast_stands_under_each_judge_the_primary_one_first(framing):
-    subject = framing.metrics.part("subjects", "organism")
-    rows = judge_rows(subject, "prototype")
-    assert [(row.name, row.judge) for row in rows] == [
-        (f"{outcome} E {MINUS} {other}", judge)
-        for outcome, other in (("refusal", "N"), ("refusal", "D"), ("harmful compliance", "D"))
-        for judge in ("prototype", "lexical")
-    ]
-    first, second = rows[:2]
-    assert first.difference is None
-    found = framing.effects.query(
-        "subject == 'organism' and outcome == 'refusal' and contrast == 'E-N' and role == 'primary'"
-    ).set_index("judge")
-    for row in (first, second):
-        assert row.effect.value == pytest.approx(found.loc[row.judge, "estimate"])
-        assert row.effect.adjusted == pytest.approx(found.loc[row.judge, "p_adjusted"])
-    # With nothing left out the mean difference is the difference of the means.
-    assert second.difference.exact
-    assert second.difference.low <= second.difference.value <= second.difference.high
-
-
-def test_one_judge_has_no_difference(lone):
-    rows = judge_rows(lone.metrics.part("subjects", "behind"), lone.primary)
-    assert [row.difference for row in rows] == [None] * 3

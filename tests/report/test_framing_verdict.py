@@ -6,7 +6,7 @@ from parallax.errors import DataError
 from parallax.files import read_json
 from parallax.report.figures import Figures
 from parallax.report.framing_judges import parse_cards
-from parallax.report.framing_verdict import judge_framing
+from parallax.report.framing_verdict import PRIMARY, judge_framing
 
 
 @pytest.fixture
@@ -22,6 +22,10 @@ def judge(framing, framing_sample):
         return judge_framing(Figures(values, "framing.json"), card, settings)
 
     return judge
+
+
+def doubt(check, contrasts, withholds, text):
+    return {"check": check, "contrasts": contrasts, "withholds": withholds, "text": text}
 
 
 def of(verdict, subject):
@@ -57,15 +61,23 @@ def test_no_caution_without_a_significant_contrast(judge, values, caution):
 
 def test_a_significant_contrast_that_is_withheld_bears_no_claim(judge, values):
     headline = values["headline"]["organism"]
-    headline["withheld"] = ["refusal_E-N", "refusal_E-D", "harmful_E-D"]
+    headline["withheld"] = list(PRIMARY)
+    headline["doubts"] = [
+        doubt("versions", ["refusal_E-N"], True, "it may be of a wording"),
+        doubt("draws", list(PRIMARY), True, "the draws are one text"),
+    ]
     with pytest.raises(DataError, match="organism: caution 'eval-cautious' with 0 significant"):
         judge(values)
     headline["caution"] = "none"
     verdict = judge(values)
     assert of(verdict, "organism").claim == "no significant contrast between the frames"
-    assert "Significant, but no claim is made: refusal E \N{MINUS SIGN} N" in said(
-        verdict, "organism"
-    )
+    minus = "\N{MINUS SIGN}"
+    assert (
+        f"Significant, but no claim is made: refusal E {minus} N, since it may be of a wording;"
+        f" refusal E {minus} N, refusal E {minus} D, harmful compliance E {minus} D, since the"
+        " draws are one text."
+    ) in said(verdict, "organism")
+    assert "In doubt" not in said(verdict, "organism")
 
 
 def test_a_sign_alone_gives_no_claim(judge, values):
@@ -150,31 +162,21 @@ def test_log_odds_are_called_secondary_and_absent_ones_are_not_mentioned(judge, 
 
 
 def test_doubts_are_said(judge, values):
-    subject = values["subjects"]["organism"]
-    subject["label_permuted"]["passed"] = False
-    judged = subject["judges"]["prototype"]
-    judged["placebo"]["refusal"]["content_free-N"]["p_adjusted"] = 0.01
-    judged["abstention"]["E-N"]["p_holm"] = 0.01
-    judged["primary"]["refusal_E-N"]["abstention"]["sign_survives"] = False
-    words = said(judge(values), "organism")
+    values["headline"]["organism"]["doubts"] = [
+        doubt("placebo", list(PRIMARY), False, "placebo contrasts are significant, too"),
+        doubt("abstention", ["refusal_E-N"], False, "responses go unscored more often"),
+        # Nothing significant is left for it to withhold.
+        doubt("versions", ["harmful_E-D"], True, "it may be of a wording"),
+    ]
     minus = "\N{MINUS SIGN}"
-    assert "In doubt: the tests reject too often" in words
-    assert f"placebo contrasts are significant, too (refusal content free {minus} N)" in words
-    assert f"unscored more often in one frame (E {minus} N)" in words
-    assert f"the sign would not hold (refusal E {minus} N)" in words
+    assert (
+        "In doubt: placebo contrasts are significant, too; responses go unscored more often"
+        f" (refusal E {minus} N); it may be of a wording (harmful compliance E {minus} D)."
+    ) in said(judge(values), "organism")
 
 
 def test_nothing_in_doubt_nothing_said(judge, values):
-    for subject in values["subjects"].values():
-        subject["label_permuted"]["passed"] = True
-        for judged in subject["judges"].values():
-            for row in judged["placebo"].values():
-                for found in row.values():
-                    found["p_adjusted"] = 0.5
-            for found in judged["abstention"].values():
-                found["p_holm"] = 0.5
-            for found in judged["primary"].values():
-                found["abstention"]["sign_survives"] = True
+    values["headline"]["organism"]["doubts"] = []
     assert "In doubt" not in said(judge(values), "organism")
 
 

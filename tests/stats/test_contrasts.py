@@ -13,6 +13,7 @@ from parallax.stats.contrasts import (
     count_cells,
     count_signs,
     frame_differences,
+    least_nonzero,
     paraphrase_frame_differences,
     placebo_differences,
 )
@@ -128,10 +129,16 @@ def test_signs_of_continuous_differences():
     assert counts.inverted == 1
 
 
-@pytest.mark.parametrize(("moved", "flag"), [(7, True), (8, False)])
-def test_fewer_than_eight_moving_items_are_flagged(moved, flag):
-    counts = count_signs(ItemDifferences.from_units([1] * moved + [0] * 5, 14))
-    assert counts.few_nonzero is flag
+@pytest.mark.parametrize(
+    ("items", "least"),
+    # ceil(.4 * 20) = 8, ceil(.4 * 21) = 9, ceil(.4 * 37) = 15
+    [(1, 8), (12, 8), (20, 8), (21, 9), (30, 12), (37, 15), (38, 15), (480, 15)],
+)
+def test_few_moving_items_are_flagged(items, least):
+    assert least_nonzero(items) == least
+    for moved in {min(least - 1, items), min(least, items)}:
+        counts = count_signs(ItemDifferences.from_units([1] * moved + [0] * (items - moved), 14))
+        assert counts.few_nonzero is (moved < least)
 
 
 def test_malformed_outcomes_name_the_place():

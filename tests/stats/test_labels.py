@@ -22,11 +22,17 @@ NAN = float("nan")
     ],
 )
 def test_rules(raw, adjusted, equivalence, detectable, label):
-    assert judge_contrast(raw, adjusted, equivalence, detectable, 0.05).label == label
+    assert judge_contrast(raw, adjusted, equivalence, detectable, 0.05, False).label == label
+
+
+def test_a_few_moving_items_show_no_equivalence():
+    assert judge_contrast(0.5, 1.0, 0.001, NAN, 0.05, few_nonzero=True).label == "underpowered"
+    # They may still show an effect: the sign-flip test holds for any number of them.
+    assert judge_contrast(0.01, 0.03, 0.001, NAN, 0.05, few_nonzero=True).label == "significant"
 
 
 def test_every_rule_is_kept_beside_the_label():
-    small_but_real = judge_contrast(0.001, 0.003, 0.001, 0.02, 0.05)
+    small_but_real = judge_contrast(0.001, 0.003, 0.001, 0.02, 0.05, False)
     assert small_but_real.significant
     assert small_but_real.equivalent
     assert not small_but_real.marginal

@@ -35,7 +35,21 @@ def test_hand_worked_interaction():
     assert found.tertile_items == (1, 1, 1)
     # the ordered and the reversed permutation of six
     assert found.p_value == pytest.approx(1 / 3, abs=0.02)
+    assert found.rest_effect == pytest.approx(0.05)
     assert found.descriptive
+
+
+def test_the_rest_is_tested_without_the_highest_third():
+    effects = ItemDifferences.from_units([1, 2, 9, 1, 9, 3], 14)
+    scores = np.array([0.1, 0.3, 0.9, 0.2, 0.8, 0.4])
+    found = score_interaction(effects, scores, rng(), 99)
+    assert found.tertile_items == (2, 2, 2)
+    # 1, 2, 1 and 3: all up, 2 / 2^4.
+    assert found.rest_effect == pytest.approx(7 / 4 / 14)
+    assert found.rest_p == 1 / 8
+    assert score_interaction(effects.values, scores, rng(), 99).rest_p == pytest.approx(
+        1 / 8, abs=0.01
+    )
 
 
 def test_agrees_with_enumeration():
@@ -77,5 +91,6 @@ def test_undefined():
     assert np.isnan([flat.p_value, flat.slope, flat.correlation]).all()
     nothing = score_interaction(np.full(2, np.nan), np.zeros(2), rng(), 99)
     assert nothing.items == 0
+    assert np.isnan([nothing.rest_effect, nothing.rest_p]).all()
     with pytest.raises(DataError, match="3 scores for 4 items"):
         score_interaction(effects, np.zeros(3), rng())

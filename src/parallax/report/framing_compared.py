@@ -18,7 +18,10 @@ _NATS = "log_odds"
 
 @dataclasses.dataclass(frozen=True)
 class TertileRow:
-    """A contrast's effect by tertile of familiarity; `descriptive`: too few items to infer."""
+    """A contrast's effect by tertile of familiarity, and outside the highest one with its p.
+
+    `descriptive`: too few items to infer.
+    """
 
     name: str
     effects: tuple[str, ...]
@@ -26,6 +29,8 @@ class TertileRow:
     items: int
     correlation: float
     p: float
+    rest: str
+    rest_p: float
     descriptive: bool
 
 
@@ -52,33 +57,6 @@ class DifferenceRow:
     p: float
     adjusted: float
     label: str
-
-
-@dataclasses.dataclass(frozen=True)
-class Span:
-    """A difference with its interval, fractions of 1, its p-values and its label."""
-
-    value: float
-    low: float
-    high: float
-    p: float
-    adjusted: float
-    exact: bool
-    label: str
-
-
-@dataclasses.dataclass(frozen=True)
-class JudgeRow:
-    """A preregistered contrast under one judge.
-
-    `difference` is the effect under the primary judge minus this one, item by item; None for the
-    primary judge itself.
-    """
-
-    name: str
-    judge: str
-    effect: Span
-    difference: Span | None
 
 
 def name_contrast(short: str) -> str:
@@ -113,6 +91,8 @@ def tertile_rows(subject: Figures) -> tuple[TertileRow, ...]:
                 items=found.count("items"),
                 correlation=found.number("correlation"),
                 p=found.number("p_value"),
+                rest=_effect(found.number("rest_effect"), short),
+                rest_p=found.number("rest_p"),
                 descriptive=found.flag("descriptive"),
             )
         )
@@ -134,31 +114,6 @@ def _missing_none(table: "pd.DataFrame") -> list[int | None]:
     import pandas as pd
 
     return [None if pd.isna(value) else int(value) for value in table["tertile"]]
-
-
-def judge_rows(subject: Figures, primary: str) -> tuple[JudgeRow, ...]:
-    """Return a subject's preregistered contrasts, each under every judge, the primary one first."""
-    judges = sorted(subject.part("judges").names, key=lambda name: (name != primary, name))
-    names = [short for short, _ in ordered(subject.parts("judges", primary, "primary"))]
-    return tuple(
-        JudgeRow(
-            name=name_contrast(short),
-            judge=judge,
-            effect=_span(subject.part("judges", judge, "primary", short), "p_adjusted"),
-            difference=None
-            if judge == primary
-            else _span(subject.part("judge_differences", judge, short), "p_holm"),
-        )
-        for short in names
-        for judge in judges
-    )
-
-
-def _span(entry: Figures, adjusted: str) -> Span:
-    value, low, high, p = (entry.number(key) for key in ("estimate", "low", "high", "p"))
-    return Span(
-        *(value, low, high, p, entry.number(adjusted)), entry.flag("exact"), entry.text("label")
-    )
 
 
 def pair_rows(metrics: Figures) -> dict[str, tuple[DifferenceRow, ...]]:

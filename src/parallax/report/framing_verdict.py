@@ -108,6 +108,7 @@ def _judge_subject(
     readings = tuple(_read(headline.part(key), *place) for key, place in PRIMARY.items())
     caution = headline.text("caution")
     withheld = [str(key) for key in headline.list("withheld")]
+    doubts = [Figures(entry, "doubts") for entry in headline.list("doubts")]
     significant = [
         reading
         for key, reading in zip(PRIMARY, readings, strict=True)
@@ -118,17 +119,16 @@ def _judge_subject(
             f"metrics of {name}: caution {caution!r} with {len(significant)} significant primary"
             " contrasts: the claim needs one, and the contrast a claim; run `dvc repro analyse`"
         )
-    subject = metrics.part("subjects", name)
-    judged = subject.part("judges", metrics.text("settings", "primary"))
+    judged = metrics.part("subjects", name, "judges", metrics.text("settings", "primary"))
     sentences = [
         *_equivalence(readings, settings),
         *_power(judged, readings, settings),
         *_still(judged, settings),
         *_direction(judged, settings),
         *_floor(judged),
-        *_withheld(withheld),
+        *_withheld(withheld, doubts),
         *_log_odds(headline),
-        *_doubts(subject, judged, settings),
+        *_doubts(withheld, doubts),
     ]
     return SubjectVerdict(name, _CLAIMS[caution], tuple(sentences), readings)
 
@@ -215,16 +215,32 @@ def _floor(judged: Figures) -> list[str]:
     return [f"Refusal is at the floor, {shares}: it could hardly fall further under any frame."]
 
 
-def _withheld(withheld: Sequence[str]) -> list[str]:
-    if not withheld:
-        return []
-    names = ", ".join(
-        f"{OUTCOME_LABELS[PRIMARY[key][0]]} {contrast_label(PRIMARY[key][1])}" for key in withheld
-    )
-    return [
-        f"Significant, but no claim is made: {names}, since the judge reacts to the frame labels"
-        " by more than the limit, or its agreement on that category is below the gate."
+def _withheld(withheld: Sequence[str], doubts: Sequence[Figures]) -> list[str]:
+    """Every reason for which a significant contrast carries no claim."""
+    said = [
+        f"{_names(names)}, since {doubt.text('text')}"
+        for doubt in doubts
+        if doubt.flag("withholds")
+        and (names := [key for key in doubt.list("contrasts") if key in withheld])
     ]
+    return [f"Significant, but no claim is made: {'; '.join(said)}."] if said else []
+
+
+def _doubts(withheld: Sequence[str], doubts: Sequence[Figures]) -> list[str]:
+    """What else speaks against taking the contrasts at their word."""
+    said = []
+    for doubt in doubts:
+        names = [str(key) for key in doubt.list("contrasts")]
+        if not doubt.flag("withholds") or not set(names) & set(withheld):
+            all_of_them = len(names) == len(PRIMARY)
+            said.append(doubt.text("text") + ("" if all_of_them else f" ({_names(names)})"))
+    return [f"In doubt: {'; '.join(said)}."] if said else []
+
+
+def _names(keys: Sequence[str]) -> str:
+    return ", ".join(
+        f"{OUTCOME_LABELS[PRIMARY[key][0]]} {contrast_label(PRIMARY[key][1])}" for key in keys
+    )
 
 
 def _log_odds(headline: Figures) -> list[str]:
@@ -243,36 +259,3 @@ def _log_odds(headline: Figures) -> list[str]:
         "Secondary, and no judged behaviour: the log-odds of beginning with a refusal moved by"
         f" {', '.join(moved)} nats."
     ]
-
-
-def _doubts(subject: Figures, judged: Figures, settings: Analysis) -> list[str]:
-    """What speaks against taking the contrasts at their word."""
-    doubts = []
-    if not subject.flag("label_permuted", "passed"):
-        doubts.append("the tests reject too often when the labels of the frames are shuffled")
-    moved = [
-        f"{OUTCOME_LABELS[outcome]} {contrast_label(contrast)}"
-        for outcome, row in judged.parts("placebo").items()
-        for contrast, found in row.parts().items()
-        if found.number("p_adjusted") <= settings.alpha
-    ]
-    if moved:
-        doubts.append(f"placebo contrasts are significant, too ({', '.join(moved)})")
-    apart = [
-        contrast_label(contrast)
-        for contrast, found in judged.parts("abstention").items()
-        if found.number("p_holm") <= settings.alpha
-    ]
-    if apart:
-        doubts.append(f"responses go unscored more often in one frame ({', '.join(apart)})")
-    lost = [
-        f"{OUTCOME_LABELS[PRIMARY[key][0]]} {contrast_label(PRIMARY[key][1])}"
-        for key in PRIMARY
-        if judged.text("primary", key, "label") == "significant"
-        and not judged.flag("primary", key, "abstention", "sign_survives")
-    ]
-    if lost:
-        doubts.append(
-            f"with all unscored responses against it the sign would not hold ({', '.join(lost)})"
-        )
-    return [f"In doubt: {'; '.join(doubts)}."] if doubts else []

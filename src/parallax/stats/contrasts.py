@@ -17,7 +17,8 @@ from parallax.stats.items import Floats, Ints, ItemDifferences
 
 FRAMES = ("E", "D", "N")
 CONTRASTS = (("E", "N"), ("E", "D"), ("D", "N"))
-FEW_NONZERO = 8
+# Items that must have moved before an interval and a spread are believed; see `least_nonzero`.
+LEAST_NONZERO, LEAST_NONZERO_OF_MANY, LEAST_NONZERO_SHARE = 8, 15, 0.4
 
 Direction = Literal[-1, 1]
 
@@ -27,7 +28,7 @@ class SignCounts:
     """How many items moved, and which way.
 
     `inverted` counts the items against the preregistered direction, None without one;
-    `few_nonzero` warns that fewer than 8 items moved at all.
+    `few_nonzero` warns that fewer than `least_nonzero` items moved at all.
     """
 
     positive: int
@@ -36,6 +37,18 @@ class SignCounts:
     undefined: int
     inverted: int | None
     few_nonzero: bool
+
+
+def least_nonzero(items: int) -> int:
+    """Fewest items that must have moved for the interval of `items` items to be believed.
+
+    max(8, min(15, ceil(0.4 items))): 8 of 20, 12 of 30, 15 of 38 or more. Where fewer move, the
+    items that would have moved most are apt to be missing, and both the interval and the spread
+    come out too small: simulated coverage falls to .6, with this many it is .93 or more
+    (docs/proof.md).
+    """
+    share = math.ceil(LEAST_NONZERO_SHARE * items)
+    return max(LEAST_NONZERO, min(LEAST_NONZERO_OF_MANY, share))
 
 
 def count_cells(outcomes: Floats) -> tuple[Ints, Ints]:
@@ -167,7 +180,7 @@ def count_signs(
         negative=negative,
         undefined=undefined,
         inverted=None if direction is None else (negative if direction > 0 else positive),
-        few_nonzero=positive + negative < FEW_NONZERO,
+        few_nonzero=positive + negative < least_nonzero(positive + zero + negative),
     )
 
 

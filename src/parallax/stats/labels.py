@@ -18,7 +18,8 @@ class Verdict:
     """Which rules a contrast meets.
 
     - significant: the adjusted p is at most alpha.
-    - equivalent: the two one-sided tests reject at alpha (an effect can be both real and small).
+    - equivalent: the two one-sided tests reject at alpha (an effect can be both real and small),
+      and enough items moved: an effect that sits in a few items is missed by a few items.
     - marginal: not significant, and the *raw* p is at most .10.
     - underpowered: the minimum detectable effect exceeds the smallest effect of interest, or is
       unknown.
@@ -68,17 +69,18 @@ def judge_contrast(
     equivalence_p: float,
     detectable: float,
     smallest_effect: float,
+    few_nonzero: bool,
     alpha: float = ALPHA,
 ) -> Verdict:
     """Apply the rules of `Verdict`; a NaN p-value meets none, a NaN `detectable` is underpowered.
 
     `detectable` is the minimum detectable effect and `smallest_effect` the smallest effect of
-    interest, both fractions of 1.
+    interest, both fractions of 1; `few_nonzero` says that too few items moved (`SignCounts`).
     """
     significant = adjusted_p <= alpha
     return Verdict(
         significant=significant,
-        equivalent=equivalence_p <= alpha,
+        equivalent=equivalence_p <= alpha and not few_nonzero,
         marginal=not significant and raw_p <= MARGINAL,
         underpowered=not detectable <= smallest_effect,
     )

@@ -6,6 +6,7 @@ import numpy as np
 
 from parallax.errors import DataError
 from parallax.stats.items import Floats, ItemDifferences, mean
+from parallax.stats.signflip import sign_flip, sign_flip_continuous
 
 RESAMPLES = 9_999
 TERTILES = 3
@@ -19,7 +20,8 @@ class Interaction:
 
     `slope` is the effect's change (fraction of 1) per standard deviation of the score;
     `tertile_effects` are mean effects from the lowest to the highest third by score, with
-    `tertile_items` items each; `descriptive` marks too few items for an inference. NaN where the
+    `tertile_items` items each; `rest_effect` and `rest_p` are the mean effect and the sign-flip p
+    outside the highest third. `descriptive` marks too few items for an inference. NaN where the
     score or the effect does not vary.
     """
 
@@ -29,6 +31,8 @@ class Interaction:
     items: int
     tertile_effects: tuple[float, ...]
     tertile_items: tuple[int, ...]
+    rest_effect: float
+    rest_p: float
     descriptive: bool
 
 
@@ -54,6 +58,7 @@ def score_interaction(
     d, z = effects[known], scores[known]
     groups = score_tertiles(z)
     correlation, slope, p_value = _association(d, z, rng, resamples)
+    rest = groups < TERTILES - 1
     return Interaction(
         correlation=correlation,
         slope=slope,
@@ -61,6 +66,8 @@ def score_interaction(
         items=d.size,
         tertile_effects=tuple(mean(d[groups == group]) for group in range(TERTILES)),
         tertile_items=tuple(int(np.count_nonzero(groups == group)) for group in range(TERTILES)),
+        rest_effect=mean(d[rest]),
+        rest_p=_test_some(differences, np.flatnonzero(known)[rest], rng),
         descriptive=d.size < DESCRIPTIVE_BELOW,
     )
 
@@ -80,6 +87,18 @@ def score_tertiles(scores: Floats) -> np.ndarray[tuple[int], np.dtype[np.int64]]
         return np.zeros(0, dtype=np.int64)
     cuts = np.quantile(scores, [1 / 3, 2 / 3])
     return np.searchsorted(cuts, scores, side="right").astype(np.int64)
+
+
+def _test_some(
+    differences: ItemDifferences | Floats,
+    items: np.ndarray[tuple[int], np.dtype[np.intp]],
+    rng: np.random.Generator,
+) -> float:
+    """Sign-flip p of some of the items."""
+    if isinstance(differences, ItemDifferences):
+        some = ItemDifferences(differences.numerators[items], differences.denominators[items])
+        return sign_flip(some, rng).p_value
+    return sign_flip_continuous(differences[items], rng).p_value
 
 
 def _association(

@@ -29,7 +29,8 @@ class ContrastSummary:
 
     `interval` is the default (inverted sign-flip), `t` and `bca` stand beside it; `clustered`
     and `clustered_test` are None without source families. `detectable` is the minimum
-    detectable effect at 80 % power for the observed spread and number of items.
+    detectable effect at 80 % power for the observed spread and number of items; NaN where too few
+    items moved to tell the spread.
     """
 
     estimate: float
@@ -67,6 +68,8 @@ def summarize_contrast(
     """
     values = known_values(differences)
     sd = float(values.std(ddof=1)) if values.size > 1 else float("nan")
+    counts = count_signs(differences, direction)
+    spread = float("nan") if counts.few_nonzero else sd
     clustered, clustered_test = None, None
     if families is not None:
         clustered = cr2_interval(differences, families, alpha)
@@ -74,7 +77,7 @@ def summarize_contrast(
     return ContrastSummary(
         estimate=differences.estimate,
         sd=sd,
-        counts=count_signs(differences, direction),
+        counts=counts,
         partial=differences.partial,
         test=sign_flip(differences, rng),
         t_p_value=t_test(differences).p_value,
@@ -84,7 +87,7 @@ def summarize_contrast(
         clustered=clustered,
         clustered_test=clustered_test,
         equivalence=tost(differences, smallest_effect),
-        detectable=minimum_detectable_effect(values.size, sd, alpha=alpha),
+        detectable=minimum_detectable_effect(values.size, spread, alpha=alpha),
         smallest_effect=smallest_effect,
     )
 
@@ -145,6 +148,7 @@ def judge_family(
             summary.equivalence.p_value,
             summary.detectable,
             summary.smallest_effect,
+            summary.counts.few_nonzero,
             alpha,
         )
         for summary, p, p_adjusted in zip(summaries, raw, adjusted, strict=True)

@@ -6,6 +6,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from rapidfuzz import fuzz, process
+
 from parallax.validation.findings import Findings, finder, iterate
 from parallax.validation.prompt_tables import CELL, FRAMELESS, is_missing
 from parallax.words import ALIKE_PERCENT, fold_words
@@ -99,6 +102,32 @@ def _find_shared_texts(frame: "pd.DataFrame") -> Findings:
         owner = first.setdefault(fold_words(text), label)
         if owner != label:
             rows.append(f"{label}: the words of {owner}")
+    return Findings(len(frame), tuple(rows))
+
+
+@finder("items_apart", columns=("row", "item", "harm_class", "text"))
+def _find_near_items(frame: "pd.DataFrame") -> Findings:
+    """Compare versions of different items of one harm class, by letters and by sorted words.
+
+    A harmful request and a benign one are often made alike on purpose, to differ in harm alone.
+    """
+    rows = []
+    for _, group in frame.groupby("harm_class", sort=False):
+        texts = np.array([fold_words(text) for text in group["text"]], dtype=object)
+        alike = np.maximum(
+            *(process.cdist(texts, texts, scorer=s) for s in (fuzz.ratio, fuzz.token_sort_ratio))
+        )
+        # Each pair once, told at its later row; the same words are told by "bodies_distinct".
+        alike[np.triu_indices(len(texts))] = 0
+        for same in (texts, group["item"].to_numpy()):
+            alike[same[:, None] == same] = 0
+        labels = list(group["row"])
+        rows += [
+            f"{labels[late]}: {alike[late, early]:.1f} % alike to {labels[early]}: keep one of the"
+            " two items"
+            for late, early in enumerate(alike.argmax(axis=1))
+            if alike[late, early] > ALIKE_PERCENT
+        ]
     return Findings(len(frame), tuple(rows))
 
 

@@ -64,19 +64,21 @@ class Reading:
 
 
 def version_frame(items: "pd.DataFrame", reading: Reading) -> "pd.DataFrame":
-    """Return one row per version of a chosen item, with the evaluation words in it (or "")."""
+    """Return one row per version of a chosen item: its class, and its evaluation words (or "")."""
     import pandas as pd
 
+    classes = dict(iterate(items, "item", "harm_class"))
     rows = [
         {
             "row": f"{item}/{version}",
             "item": item,
+            "harm_class": classes[item],
             "text": text,
             "evaluation": ", ".join(reading.evaluation_words(text)),
         }
         for (item, version), text in _texts(items).items()
     ]
-    return pd.DataFrame(rows, columns=["row", "item", "text", "evaluation"])
+    return pd.DataFrame(rows, columns=["row", "item", "harm_class", "text", "evaluation"])
 
 
 def _texts(items: "pd.DataFrame") -> dict[tuple[str, int], str]:
@@ -249,21 +251,15 @@ def _compare(cells: tuple[str, ...] | None, wanted: tuple[str, ...] | None) -> t
     return differing, fuzz.ratio(*map(fold_words, cells[2:]))
 
 
-def audit_frame(audit: "pd.DataFrame", items: "pd.DataFrame", source: str) -> "pd.DataFrame":
+def audit_frame(audit: "pd.DataFrame", items: "pd.DataFrame") -> "pd.DataFrame":
     """Return one row per chosen or audited item: how often it was audited, and should have been.
 
     `verdict` is "" for equivalent versions and else what the audit says, None without an audit.
 
     Raises:
-        DataError: the audit lacks a column, or a verdict is not of `source`.
+        DataError: the audit lacks a column.
     """
-    require_columns(audit, ("item", "equivalent", "reason", "source"), "audit.parquet")
-    for item, other in iterate(audit, "item", "source"):
-        if other != source:
-            raise DataError(
-                f"audit.parquet: item {item}: judged by {other}, in an audit by {source}; run `dvc"
-                " repro audit`"
-            )
+    require_columns(audit, ("item", "equivalent", "reason"), "audit.parquet")
     verdicts = _first_cells(audit, ("equivalent", "reason"))
     chosen = set(items.loc[items["chosen"], "item"])
     frame = _count_frame(chosen, Counter(audit["item"]))

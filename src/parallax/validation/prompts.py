@@ -12,17 +12,14 @@ from parallax.validation.prompt_tables import Plan, Reading, Slot
 from parallax.validation.suite import Check, ExpectNoFindings, FrameBuilder, once
 from parallax.words import ALIKE_PERCENT
 
-AUDITORS = {"proxy": "a proxy, not people", "human": "people"}
-"""Who audited the pairs, by the source that the audit's report names."""
-
 
 @dataclasses.dataclass(frozen=True)
 class Inputs:
     """What is validated, read when first needed; each of them may raise DataError.
 
     `items` has one row per item of the whole file (item, topic, harm_class, chosen, body,
-    paraphrase); `prompts`, `pairs` and `audit` are the tables of those names. `source` names the
-    auditor (a key of `AUDITORS`), and `audit_passed` says whether it reached its gate.
+    paraphrase); `prompts`, `pairs` and `audit` are the tables of those names, and `audit_passed`
+    says whether the audit told labelled pairs apart well enough.
     """
 
     items: Callable[[], pd.DataFrame]
@@ -30,8 +27,7 @@ class Inputs:
     prompts: Callable[[], pd.DataFrame]
     pairs: Callable[[], pd.DataFrame]
     audit: Callable[[], pd.DataFrame]
-    source: str
-    audit_passed: bool
+    audit_passed: Callable[[], bool]
 
 
 def prompt_frames(inputs: Inputs, plan: Plan, reading: Reading) -> dict[str, FrameBuilder]:
@@ -44,24 +40,19 @@ def prompt_frames(inputs: Inputs, plan: Plan, reading: Reading) -> dict[str, Fra
         "clauses": lambda: tables.clause_frame(slot(), reading),
         "lengths": lambda: tables.length_frame(slot(), reading),
         "pairs": lambda: tables.pair_frame(inputs.pairs(), items()),
-        "audit": lambda: tables.audit_frame(inputs.audit(), items(), inputs.source),
-        "gate": lambda: pd.DataFrame(
-            [{"row": f"audit by {AUDITORS[inputs.source]}", "passed": inputs.audit_passed}]
-        ),
+        "audit": lambda: tables.audit_frame(inputs.audit(), items()),
+        "gate": lambda: pd.DataFrame([{"row": "audit", "passed": inputs.audit_passed()}]),
         "classes": lambda: tables.class_frame(items()),
         "items": items,
     }
 
 
-def prompt_checks(source: str) -> list[Check]:
-    """Return all checks: which prompts there are, their parts, clauses, paraphrases, balance.
-
-    `source` names who audited the paraphrases, a key of `AUDITORS`.
-    """
+def prompt_checks() -> list[Check]:
+    """Return all checks: which prompts there are, their parts, clauses, paraphrases, balance."""
     return [
         *_prompt_checks(),
         *_text_checks(),
-        *_paraphrase_checks(AUDITORS[source]),
+        *_paraphrase_checks(),
         *_balance_checks(),
     ]
 
@@ -135,6 +126,12 @@ def _text_checks() -> list[Check]:
             "versions",
             "No two bodies or paraphrases have the same words in the same order.",
         ),
+        _found(
+            "items_apart",
+            "versions",
+            "No two items of one harm class have bodies or paraphrases whose words are more than"
+            f" {ALIKE_PERCENT:g} % alike: near copies count as one item and are tested as several.",
+        ),
         Check(
             "evaluation_told_by_e_alone",
             "Neither the carrier nor a clause of another arm than E has a word that tells of an"
@@ -163,7 +160,7 @@ def _text_checks() -> list[Check]:
     ]
 
 
-def _paraphrase_checks(auditor: str) -> list[Check]:
+def _paraphrase_checks() -> list[Check]:
     return [
         Check(
             "pairs_complete",
@@ -190,14 +187,13 @@ def _paraphrase_checks(auditor: str) -> list[Check]:
         ),
         Check(
             "paraphrases_equivalent",
-            f"The audit found the two versions of every item equivalent; audited by {auditor}.",
+            "The audit found the two versions of every item equivalent.",
             "audit",
             gxe.ExpectColumnValuesToBeInSet(column="verdict", value_set=[""]),
         ),
         Check(
             "audit_passed",
-            "The audit reached its gate: a proxy tells labelled pairs apart, people agree with each"
-            f" other and see through catch pairs; audited by {auditor}.",
+            "The audit told labelled pairs apart well enough to be believed.",
             "gate",
             gxe.ExpectColumnValuesToBeInSet(column="passed", value_set=[True]),
         ),

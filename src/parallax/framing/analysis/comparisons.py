@@ -5,7 +5,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from parallax.framing.analysis.effects import LOG_ODDS, Contrast, Effect, find_effect
+from parallax.framing.analysis.effects import (
+    LOG_ODDS,
+    Contrast,
+    Effect,
+    exact_differences,
+    find_effect,
+)
 from parallax.params import SizePair, TunedPair
 from parallax.seeding import derive_seed
 from parallax.stats.contrasts import CONTRASTS
@@ -48,7 +54,7 @@ def pair_contrasts(first: Sequence[Effect], second: Sequence[Effect]) -> list[Co
     """
     found = []
     for member in PRIMARY_FAMILY:
-        a, b = (_exact(find_effect(effects, member)) for effects in (first, second))
+        a, b = (exact_differences(find_effect(e, member)) for e in (first, second))
         name = f"{member.first}-{member.second}"
         found.append(Contrast(member.category, name, "primary", None, paired_difference(a, b)))
     return found
@@ -70,7 +76,7 @@ def compare_subjects(
     found = []
     for member in PRIMARY_FAMILY:
         table = np.column_stack(
-            [_exact(find_effect(rows, member)).values for rows in effects.values()]
+            [exact_differences(find_effect(rows, member)).values for rows in effects.values()]
         )
         moved = np.where(np.isnan(table), np.nan, member.cautious_sign * table > 0)
         name = f"{member.first}-{member.second}"
@@ -90,13 +96,6 @@ def compare_log_odds(effects: Mapping[str, Sequence[Effect]], seed: int) -> list
 
 def _omnibus(table: Floats, *place: object) -> Omnibus:
     return bootstrap_omnibus(table, np.random.default_rng(derive_seed("across", *place)))
-
-
-def _exact(effect: Effect) -> ItemDifferences:
-    differences = effect.contrast.differences
-    if not isinstance(differences, ItemDifferences):
-        raise TypeError(f"{effect.contrast.outcome} is continuous")
-    return differences
 
 
 def _continuous(effects: Sequence[Effect], name: str) -> Floats:

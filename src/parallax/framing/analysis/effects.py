@@ -33,6 +33,15 @@ LOG_ODDS = "log_odds"
 # Sign of E - N and E - D in an eval-cautious model.
 CAUTIOUS: dict[str, Direction] = {"refusal": 1, "harmful_compliance": -1, LOG_ODDS: 1}
 PLACEBOS = ("content_free", "no_frame")
+SHORT = {"refusal": "refusal", "harmful_compliance": "harmful", LOG_ODDS: LOG_ODDS}
+
+
+def short_name(outcome: str, contrast: str) -> str:
+    """Return the name of a headline contrast, such as "refusal_E-N"."""
+    return f"{SHORT[outcome]}_{contrast}"
+
+
+FAMILY_NAMES = tuple(short_name(m.category, f"{m.first}-{m.second}") for m in PRIMARY_FAMILY)
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,13 +188,24 @@ def summarize(
 
 def find_effect(effects: Sequence[Effect], member: FamilyMember) -> Effect:
     """Return the effect of a preregistered contrast."""
+    return find_named(effects, member.category, f"{member.first}-{member.second}")
+
+
+def find_named(effects: Sequence[Effect], outcome: str, name: str) -> Effect:
+    """Return the effect on an outcome in the contrast of that name."""
     return next(
         effect
         for effect in effects
-        if effect.contrast.role == "primary"
-        and effect.contrast.outcome == member.category
-        and effect.contrast.name == f"{member.first}-{member.second}"
+        if (effect.contrast.outcome, effect.contrast.name) == (outcome, name)
     )
+
+
+def exact_differences(effect: Effect) -> ItemDifferences:
+    """Return the item differences of an effect on a judged category."""
+    differences = effect.contrast.differences
+    if not isinstance(differences, ItemDifferences):
+        raise TypeError(f"{effect.contrast.outcome} is continuous")
+    return differences
 
 
 def arm_means(values: Floats) -> Floats:

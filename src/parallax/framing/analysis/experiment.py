@@ -4,14 +4,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from parallax.framing.analysis.claims import make_claim, read_gates
+from parallax.framing.analysis.claims import make_claim
 from parallax.framing.analysis.comparisons import (
     compare_log_odds,
     compare_subjects,
     pair_contrasts,
     pair_log_odds,
 )
+from parallax.framing.analysis.doubts import find_doubts
 from parallax.framing.analysis.effects import Effect, estimate_effects
+from parallax.framing.analysis.gates import read_gates
 from parallax.framing.analysis.logs import Logs
 from parallax.framing.analysis.metrics import (
     Values,
@@ -64,7 +66,10 @@ def analyse_experiment(
         progress(1)
     claims = {
         (subject, judge): make_claim(
-            analysed.judged[judge].effects, gates[subject, judge], judge, len(design.items)
+            analysed.judged[judge].effects,
+            find_doubts(analysed, judge, gates[subject, judge], settings.alpha),
+            judge,
+            len(design.items),
         )
         for subject, analysed in found.items()
         for judge in logs.outcomes
@@ -73,7 +78,6 @@ def analyse_experiment(
         "headline": {
             subject: headline_values(
                 analysed,
-                primary,
                 claims[subject, primary],
                 gates[subject, primary],
                 len(design.items),

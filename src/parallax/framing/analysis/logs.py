@@ -10,6 +10,7 @@ import numpy as np
 from parallax.errors import DataError
 from parallax.files import read_json, read_table
 from parallax.framing.analysis.design import Design, arrange, find_design, require_columns
+from parallax.framing.analysis.repeats import Repeats, count_repeats
 from parallax.framing.items import CATEGORIES, Category, read_items
 from parallax.framing.judges.judge import NAN, OUTCOMES, UNSCORED, indicator
 from parallax.framing.judges.responses import KEY
@@ -26,7 +27,8 @@ class Logs:
     `outcomes[judge]` are the categories that the judge can tell, `reliable[judge]` those of its
     outcomes that its card vouches for. `log_odds[subject]` has the shape
     (I, P, W, A), nats; `familiarity[subject]` the shape (I,); both lack the subjects whose weights
-    are not at hand. `families` has a source family per item.
+    are not at hand. `families` has a source family per item; `repeats[subject]` tells how often
+    two draws of a prompt are one text.
     """
 
     design: Design
@@ -36,6 +38,7 @@ class Logs:
     log_odds: Mapping[str, Floats]
     familiarity: Mapping[str, Floats]
     families: tuple[str, ...]
+    repeats: Mapping[str, Repeats]
 
     def judged(self, subject: str, judge: str, category: str) -> Floats:
         """Return 1[category] of shape (I, P, W, A, K), NaN where the verdict leaves it open.
@@ -72,7 +75,9 @@ def read_logs(
         DataError: a file is malformed, incomplete, or made from other responses than the rest.
     """
     families = {item.id: item.source_family for item in read_items(items)}
-    design = find_design(read_table(responses), subjects, families, str(responses))
+    said = read_table(responses)
+    design = find_design(said, subjects, families, str(responses))
+    require_columns(said, ("response",), str(responses))
     read = read_json(cards)
     told = {judge: read_outcomes(read, judge, str(cards)) for judge in judges}
     return Logs(
@@ -86,6 +91,7 @@ def read_logs(
         log_odds=read_log_odds(log_odds, design),
         familiarity=read_familiarity(familiarity, design),
         families=tuple(families[item] for item in design.items),
+        repeats=count_repeats(said, subjects),
     )
 
 

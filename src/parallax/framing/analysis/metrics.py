@@ -1,8 +1,7 @@
 """The analysis as JSON values: what `dvc metrics` shows and the report reads.
 
-The file has five parts, in this order: `headline` (by subject, under the primary judge), `models`
-(subjects against each other), `paraphrases` (their audit), `settings`, and `subjects` (everything,
-by subject and judge).
+The file has four parts, in this order: `headline` (by subject, under the primary judge), `models`
+(subjects against each other), `settings`, and `subjects` (everything, by subject and judge).
 Effects are fractions of 1, those of log-odds nats; a number that is undefined, or an interval's end
 that does not exist, is null.
 """
@@ -11,9 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from parallax.framing.analysis.claims import PILOT_ITEMS, Claim, Gate, short_name
+from parallax.framing.analysis.claims import PILOT_ITEMS, Claim
 from parallax.framing.analysis.comparisons import Across
-from parallax.framing.analysis.effects import LOG_ODDS, Effect, find_effect
+from parallax.framing.analysis.effects import LOG_ODDS, Effect, find_effect, short_name
+from parallax.framing.analysis.gates import Gate
 from parallax.framing.analysis.judges import JudgeAgreement
 from parallax.framing.analysis.rows import brief_values, effect_values, finite
 from parallax.framing.analysis.subject import AnalysedSubject, JudgedSubject
@@ -28,20 +28,21 @@ Values = dict[str, Any]
 
 
 def headline_values(
-    subject: AnalysedSubject, primary: str, claim: Claim, gates: Sequence[Gate], items: int
+    subject: AnalysedSubject, claim: Claim, gates: Sequence[Gate], items: int
 ) -> Values:
     """Return what is said first of a subject."""
     values: Values = {
-        "judge": primary,
+        "judge": subject.primary,
         "items": items,
         "pilot": items <= PILOT_ITEMS,
         "caution": claim.caution,
         "claim": claim.text,
         "withheld": list(claim.withheld),
+        "doubts": [asdict(doubt) for doubt in claim.doubts],
         "permuted_passed": subject.permuted.passed,
     }
     for member, gate in zip(PRIMARY_FAMILY, gates, strict=True):
-        effect = find_effect(subject.judged[primary].effects, member)
+        effect = find_effect(subject.judged[subject.primary].effects, member)
         name = short_name(effect.contrast.outcome, effect.contrast.name)
         values[name] = _shown(effect, "p_holm") | {
             "few_nonzero": effect.summary.counts.few_nonzero,
@@ -70,18 +71,22 @@ def judged_values(
 ) -> Values:
     """Return a subject under one judge."""
     primary: Values = {}
-    for member, gate, bounds in zip(PRIMARY_FAMILY, gates, judged.bounds, strict=True):
+    for member, gate, bounds, versions in zip(
+        PRIMARY_FAMILY, gates, judged.bounds, judged.versions, strict=True
+    ):
         effect = find_effect(judged.effects, member)
         name = short_name(effect.contrast.outcome, effect.contrast.name)
         primary[name] = effect_values(effect) | {
             "items_needed": _items_needed(effect),
             "gate": asdict(gate),
             "abstention": None if bounds is None else asdict(bounds),
+            "versions": None if versions is None else asdict(versions),
         }
     rates = judged.abstention
     return {
         "caution": claim.caution,
         "withheld": list(claim.withheld),
+        "doubts": [asdict(doubt) for doubt in claim.doubts],
         "rates": {
             category: dict(zip(arms, row, strict=True)) for category, row in judged.rates.items()
         },
@@ -102,9 +107,10 @@ def judged_values(
 
 
 def _items_needed(effect: Effect) -> int | None:
-    """Items for 80 % power at the smallest effect of interest and the spread seen, if any."""
-    sd = effect.summary.sd
-    return items_needed(effect.summary.smallest_effect, sd) if sd > 0 else None
+    """Items for 80 % power at the smallest effect of interest, if the spread is known."""
+    summary = effect.summary
+    known = summary.sd > 0 and not summary.counts.few_nonzero
+    return items_needed(summary.smallest_effect, summary.sd) if known else None
 
 
 def subject_values(
@@ -134,6 +140,7 @@ def subject_values(
             short_name(outcome, contrast): asdict(found)
             for (outcome, contrast), found in subject.contamination.items()
         },
+        "repeated_draws": {**asdict(subject.repeats), "share": subject.repeats.share},
         "label_permuted": {
             "copies": subject.permuted.copies,
             "passed": subject.permuted.passed,
@@ -174,7 +181,6 @@ def comparison_values(effects: Sequence[Effect]) -> Values:
         short_name(effect.contrast.outcome, effect.contrast.name): {
             **_shown(effect, "p_holm" if effect.contrast.role == "primary" else "p_bh"),
             "items": effect.summary.test.items,
-            "exact": effect.summary.test.exact,
         }
         for effect in effects
     }

@@ -18,6 +18,8 @@ from parallax.framing.analysis.effects import (
 from parallax.framing.analysis.judges import JudgeAgreement, measure_agreement
 from parallax.framing.analysis.logs import Logs
 from parallax.framing.analysis.permuted import PermutedCheck, check_permuted
+from parallax.framing.analysis.repeats import Repeats
+from parallax.framing.analysis.versions import Versions, compare_versions
 from parallax.framing.items import CATEGORIES
 from parallax.params import Analysis
 from parallax.seeding import derive_seed
@@ -39,8 +41,8 @@ class JudgedSubject:
     """A subject under one judge.
 
     `rates[category]` and `unscored` have one share per arm; `variance[category][wording]` holds
-    components within a wording; `bounds` stand in the order of `PRIMARY_FAMILY`, None for a
-    category that the judge cannot tell.
+    components within a wording; `bounds` and `versions` stand in the order of `PRIMARY_FAMILY`,
+    None for a category that the judge cannot tell.
     """
 
     effects: tuple[Effect, ...]
@@ -48,6 +50,7 @@ class JudgedSubject:
     unscored: list[float]
     bounds: tuple[AbstentionBounds | None, ...]
     abstention: AbstentionRates
+    versions: tuple[Versions | None, ...]
     variance: dict[str, dict[str, VarianceComponents]]
 
 
@@ -55,11 +58,13 @@ class JudgedSubject:
 class AnalysedSubject:
     """A subject under every judge.
 
-    `differences[judge]` are the effects under the primary judge minus those under this one;
-    `log_odds` is empty where they were not measured, `log_odds_means` is then None, and so is
-    `contamination` without familiarity scores.
+    Familiarity and shuffled labels are looked at under the `primary` judge. `differences[judge]`
+    are the effects under the primary judge minus those under this one; `log_odds` is empty where
+    they were not measured, `log_odds_means` is then None, and so is `contamination` without
+    familiarity scores.
     """
 
+    primary: str
     judged: dict[str, JudgedSubject]
     agreement: dict[str, JudgeAgreement]
     differences: dict[str, tuple[Effect, ...]]
@@ -67,6 +72,7 @@ class AnalysedSubject:
     log_odds_means: list[float] | None
     contamination: dict[tuple[str, str], Interaction] | None
     permuted: PermutedCheck
+    repeats: Repeats
 
 
 def analyse_subject(logs: Logs, subject: str, primary: str, settings: Analysis) -> AnalysedSubject:
@@ -93,6 +99,7 @@ def analyse_subject(logs: Logs, subject: str, primary: str, settings: Analysis) 
     family = [find_effect(judged[primary].effects, member) for member in PRIMARY_FAMILY]
     secondary = [e for e in log_odds if e.contrast.name in ("E-N", "E-D")]
     return AnalysedSubject(
+        primary=primary,
         judged=judged,
         agreement=measure_agreement(logs, subject, settings.alpha, settings.seed),
         differences=differences,
@@ -106,6 +113,7 @@ def analyse_subject(logs: Logs, subject: str, primary: str, settings: Analysis) 
             settings.alpha,
             np.random.default_rng(derive_seed("permuted", settings.seed, subject, primary)),
         ),
+        repeats=logs.repeats[subject],
     )
 
 
@@ -125,8 +133,9 @@ def analyse_judged(logs: Logs, subject: str, judge: str, settings: Analysis) -> 
     ]
     scored = logs.scored(subject, judge)
     rng = np.random.default_rng(derive_seed("abstention", settings.seed, subject, judge))
+    effects = tuple(estimate_effects(subject, judge, contrasts, logs.families, settings))
     return JudgedSubject(
-        effects=tuple(estimate_effects(subject, judge, contrasts, logs.families, settings)),
+        effects=effects,
         rates={category: arm_rates(values[category]) for category in told},
         unscored=arm_rates(np.isnan(scored).astype(np.float64)),
         bounds=tuple(
@@ -136,6 +145,11 @@ def analyse_judged(logs: Logs, subject: str, judge: str, settings: Analysis) -> 
             for m in PRIMARY_FAMILY
         ),
         abstention=abstention_rates(_frames(scored), rng=rng),
+        versions=compare_versions(
+            effects,
+            told,
+            np.random.default_rng(derive_seed("versions", settings.seed, subject, judge)),
+        ),
         variance={
             category: {
                 wording: variance_components(values[category][:, :, w, : len(FRAMES)])

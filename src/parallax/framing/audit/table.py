@@ -16,7 +16,6 @@ AUDIT_COLUMNS = (
     "cosine",
     *SIGNAL_COLUMNS,
     "probability",
-    "proxy_equivalent",
     "equivalent",
     "reason",
     "source",
@@ -26,8 +25,7 @@ AUDIT_COLUMNS = (
 def tabulate_audit(pairs: Sequence[ItemPair], rule: Rule, encoder: Encoder) -> "pd.DataFrame":
     """Judge each item's two versions; one row each, in the order given (`AUDIT_COLUMNS`).
 
-    `probability` is that of a difference, by the rule, and `proxy_equivalent` what it says of the
-    pair; `source` says whose word `equivalent` and `reason` are.
+    `probability` is that of a difference, by the rule; `source` says who judged.
     """
     import pandas as pd
 
@@ -40,7 +38,6 @@ def tabulate_audit(pairs: Sequence[ItemPair], rule: Rule, encoder: Encoder) -> "
                 round(1 - found["distance"].value, DIGITS),
                 *(round(found[name].value, DIGITS) for name in SIGNAL_COLUMNS),
                 verdict.probability,
-                verdict.equivalent,
                 verdict.equivalent,
                 verdict.reason,
                 verdict.source,
