@@ -82,6 +82,11 @@ S = TypeVar("S", bound=_Section)
 class Data(_Section):
     """Which people there are, and which of them the experiment takes."""
 
+    source: Literal["generated", "official", "hub"]
+    folder: Name
+    hub: Name
+    revision: Name | None
+    on_error: Literal["fail", "report"]
     seed: Seed
     portrait_px: Annotated[int, Field(ge=32, le=1024)]
     people: Annotated[int, Field(ge=2, le=FICTITIOUS)]
@@ -93,6 +98,14 @@ class Data(_Section):
     def forget_people(self) -> int:
         """Number of people to forget: the nearest whole number to `forget_ratio * people`."""
         return round(self.forget_ratio * self.people)
+
+    @model_validator(mode="after")
+    def _pin_hub(self) -> Self:
+        if self.source == "hub" and self.revision is None:
+            raise ValueError(
+                f"revision is null: name the branch, tag or commit of {self.hub} to read"
+            )
+        return self
 
     @model_validator(mode="after")
     def _leave_someone(self) -> Self:

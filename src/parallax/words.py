@@ -46,3 +46,13 @@ def find_name_part(text: str, name: str) -> str | None:
     """Return the first part of `name` that is a whole word of `text`, or None."""
     folded = fold_words(text)
     return next((part for part in name_parts(name) if f" {part} " in folded), None)
+
+
+def find_spelt_part(text: str, name: str) -> str | None:
+    """Return the first part of `name` that is a word of `text` without a small initial, or None.
+
+    In texts of others "will" and "rose" are rarely Will and Rose.
+    """
+    words = _WORD.findall(unicodedata.normalize("NFC", text))
+    spelt = {fold_words(word).strip() for word in words if not word[0].islower()}
+    return next((part for part in name_parts(name) if part in spelt), None)

@@ -48,7 +48,8 @@ def _inputs(arguments: argparse.Namespace) -> "Inputs":
 
 
 def _read_people(data: Path, auxiliary: Path) -> dict[str, list[Person]]:
-    from parallax.umu.official import AUXILIARY, FULL, REAL, read_subset
+    from parallax.umu.folders import FULL, REAL
+    from parallax.umu.official import AUXILIARY, read_subset
     from parallax.umu.splits import FORGET_SUBSETS, RETAIN_SUBSETS
 
     subsets = {

@@ -4,14 +4,14 @@ import dataclasses
 import random
 from collections.abc import Container, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from parallax.errors import DataError
 from parallax.params import Data
 from parallax.records import Instance, Person, Question, Task
 from parallax.seeding import generator
 from parallax.umu.distractors import arrange_options, choose_distractors
-from parallax.umu.official import AUXILIARY, FULL, REAL, read_ids, read_subset
+from parallax.umu.folders import FULL, REAL
+from parallax.umu.official import AUXILIARY, read_ids, read_subset
 from parallax.umu.splits import (
     FORGET_SUBSETS,
     RETAIN_SUBSETS,
@@ -19,9 +19,6 @@ from parallax.umu.splits import (
     recover_order,
     shuffle_ids,
 )
-
-if TYPE_CHECKING:
-    pass
 
 MIN_REFUSALS = 100
 
@@ -62,7 +59,7 @@ def select_people(folder: Path, auxiliary_folder: Path, data: Data) -> Experimen
     subsets = {subset: read_ids(folder, subset) for subset in (*FORGET_SUBSETS, *RETAIN_SUBSETS)}
     order = recover_order(subsets, list(everyone))
     ids = choose_people(order, len(subsets[FORGET_SUBSETS[-1]]), data.people)
-    real = {person.person_id: person for person in _rename(read_subset(folder, REAL), everyone)}
+    real = {person.person_id: person for person in read_subset(folder, REAL)}
     real_ids = shuffle_ids(list(real), data.seed, "real people")
     auxiliary = read_subset(auxiliary_folder, AUXILIARY) if data.auxiliary_people else []
     for name, asked, present in (
@@ -71,35 +68,16 @@ def select_people(folder: Path, auxiliary_folder: Path, data: Data) -> Experimen
     ):
         if asked > present:
             raise DataError(f"data.{name} = {asked}, but the data set has {present}: lower it")
-    if shared := sorted(
-        {person.person_id for person in auxiliary} & (everyone.keys() | real.keys())
-    ):
-        raise DataError(f"{AUXILIARY}: ID {shared[0]} is taken by another set: rename it")
+    taken = set(everyone)
+    for subset, people in ((REAL, list(real.values())), (AUXILIARY, auxiliary)):
+        if shared := sorted({person.person_id for person in people} & taken):
+            raise DataError(f"{subset}: ID {shared[0]} is taken by another set: rename it")
+        taken |= {person.person_id for person in people}
     return Experiment(
         fictitious=[everyone[person_id] for person_id in ids],
         real=[real[person_id] for person_id in real_ids[: data.real_people]],
         auxiliary=auxiliary[: data.auxiliary_people],
     )
-
-
-def _rename(real: Sequence[Person], taken: Container[str]) -> list[Person]:
-    """Put an R before the IDs of real people if any of them is taken.
-
-    Tables of the experiment tell people apart by ID alone, and forks may number each set from 1.
-    """
-    if not any(person.person_id in taken for person in real):
-        return list(real)
-    return [
-        dataclasses.replace(
-            person,
-            person_id=f"R{person.person_id}",
-            instances=tuple(
-                dataclasses.replace(instance, person_id=f"R{person.person_id}")
-                for instance in person.instances
-            ),
-        )
-        for person in real
-    ]
 
 
 def list_instances(people: Iterable[Person], tasks: Sequence[Task] | None = None) -> list[Instance]:

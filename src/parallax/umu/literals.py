@@ -9,7 +9,8 @@ from parallax.errors import DataError
 def parse_literal(cell: object) -> object:
     """Return the value of a JSON text or, failing that, of a Python literal.
 
-    JSON comes first, because forks write `null` and `NaN`, which are no Python literals.
+    JSON comes first, because forks write `null` and `NaN`, which are no Python literals. Inside
+    one, as pandas and numpy print them, they are None.
 
     Raises:
         DataError: the cell is no text, is neither of the two, or a mapping in it repeats a key.
@@ -24,10 +25,18 @@ def parse_literal(cell: object) -> object:
     try:
         tree = ast.parse(cell.strip(), mode="eval")
         _refuse_repeats(tree)
-        value: object = ast.literal_eval(tree)
+        value: object = ast.literal_eval(_Gaps().visit(tree))
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         raise DataError(f"{_shorten(cell)} is neither a Python literal nor JSON") from None
     return value
+
+
+class _Gaps(ast.NodeTransformer):
+    """Turns the names of missing values into None."""
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        """Replace one name; any other is left for literal_eval to refuse."""
+        return ast.Constant(None) if node.id in ("nan", "NaN", "null") else node
 
 
 def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:

@@ -5,29 +5,16 @@ Layout as read by the benchmark's code (github.com/QDRhhhh/UMU-bench). Its missp
 """
 
 import json
-import re
 from collections.abc import Sequence
 from pathlib import Path
 
 from parallax.errors import DataError
 from parallax.files import replace_file
 from parallax.records import LETTERS, Instance, Person, Question, Task
-from parallax.umu.official_rows import (
-    COLUMNS,
-    IMAGE_KEY,
-    TASK_COLUMNS,
-    TEXT_KEY,
-    parse_id,
-    parse_row,
-)
+from parallax.umu.folders import FILE_NAME, parse_id, read_rows
+from parallax.umu.official_rows import COLUMNS, IMAGE_KEY, TASK_COLUMNS, TEXT_KEY, parse_person
 
-FILE_NAME = "train-00000-of-00001.parquet"
-FULL = "Full_Set"
-REAL = "Real_Person_Set"
 AUXILIARY = "Auxiliary_Set"
-
-_ALIASES = {FULL: ("fulldata",), REAL: ("realperson",)}
-_SHARD = re.compile(r".*-of-(\d+)\.parquet")
 
 # Lets the `datasets` library show the portraits as pictures instead of as bytes.
 _FEATURES = {
@@ -65,8 +52,8 @@ def read_subset(folder: Path, subset: str) -> list[Person]:
         DataError: the folder or a file is missing or unreadable, or a row is bad; the message
             names the subset, the ID, the column and the reason. No row is ever left out.
     """
-    rows = _read_rows(folder, subset, COLUMNS)
-    return [parse_row(row, person_id, subset) for person_id, row in rows.items()]
+    rows = _by_id(folder, subset, COLUMNS)
+    return [parse_person(row, person_id, subset) for person_id, row in rows.items()]
 
 
 def read_ids(folder: Path, subset: str) -> list[str]:
@@ -75,7 +62,17 @@ def read_ids(folder: Path, subset: str) -> list[str]:
     Raises:
         DataError: as for `read_subset`.
     """
-    return list(_read_rows(folder, subset, ("ID",)))
+    return list(_by_id(folder, subset, ("ID",)))
+
+
+def _by_id(folder: Path, subset: str, columns: Sequence[str]) -> dict[str, dict[str, object]]:
+    rows: dict[str, dict[str, object]] = {}
+    for place, cells in read_rows(folder, subset, columns):
+        person_id = parse_id(cells["ID"], f"{subset}, {place}")
+        if person_id in rows:
+            raise DataError(f"{subset}, ID {person_id}, column ID: occurs twice")
+        rows[person_id] = cells
+    return rows
 
 
 def _to_row(person: Person) -> dict[str, object]:
@@ -118,56 +115,3 @@ def _entry(question: Question, instance: Instance) -> dict[str, object]:
             f" {question.answer!r} is not among the options {list(question.options)}"
         )
     return {"question": question.prompt, "options": options, "answer": letters[0]}
-
-
-def _read_rows(folder: Path, subset: str, columns: Sequence[str]) -> dict[str, dict[str, object]]:
-    """Return the rows of all shards by ID."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    rows: dict[str, dict[str, object]] = {}
-    for file in _list_shards(_find_folder(folder, subset)):
-        try:
-            present = pq.read_schema(file).names
-            if missing := [column for column in columns if column not in present]:
-                raise DataError(f"{subset}: {file} has no column {', '.join(missing)}")
-            loaded = pq.read_table(file, columns=list(columns), partitioning=None).to_pylist()
-        except (pa.ArrowException, OSError) as error:
-            reason = " ".join(str(error).split())
-            raise DataError(f"{subset}: {file} is not readable as parquet ({reason})") from None
-        for number, row in enumerate(loaded):
-            person_id = parse_id(row["ID"], f"{subset}, row {number} of {file.name}")
-            if person_id in rows:
-                raise DataError(f"{subset}, ID {person_id}, column ID: occurs twice")
-            rows[person_id] = row
-    if not rows:
-        raise DataError(f"{subset}: no rows in {folder}")
-    return rows
-
-
-def _find_folder(folder: Path, subset: str) -> Path:
-    """Return the folder of a subset under its official name or one that forks give it."""
-    if (folder / subset).is_dir():
-        return folder / subset
-    names = {_plain(subset), *_ALIASES.get(subset, ())}
-    present = sorted(path for path in folder.glob("*") if path.is_dir())
-    found = [path for path in present if _plain(path.name) in names]
-    if len(found) != 1:
-        names_found = ", ".join(path.name for path in found or present) or "none"
-        raise DataError(f"{subset}: want one folder of this name in {folder}; found {names_found}")
-    return found[0]
-
-
-def _list_shards(folder: Path) -> list[Path]:
-    files = sorted(folder.glob("*.parquet"))
-    for file in files:
-        match = _SHARD.fullmatch(file.name)
-        if match and int(match[1]) != len(files):
-            raise DataError(f"{folder}: {len(files)} parquet files, but {file.name} is one of many")
-    if not files:
-        raise DataError(f"{folder}: no parquet file; want {FILE_NAME}")
-    return files
-
-
-def _plain(name: str) -> str:
-    return re.sub(r"[^a-z0-9]", "", name.lower())

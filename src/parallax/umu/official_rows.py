@@ -1,15 +1,14 @@
-"""One row of an official file, checked and turned into a person."""
+"""One row of UMU-Bench's official files, checked and turned into a person."""
 
-import contextlib
-import io
 import math
 import re
-import struct
-from collections.abc import Iterator, Mapping
-from typing import TypeVar
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
 from parallax.errors import DataError
-from parallax.records import LETTERS, Instance, Person, Question, Task
+from parallax.pixels import pixel_digest
+from parallax.records import LETTERS, Person, Question, Task
+from parallax.umu.flaws import Flaw, RowNotes, Side, Unmapped
 from parallax.umu.literals import parse_literal
 
 QA_COLUMNS = ("MM_QA", "UM_QA")
@@ -27,89 +26,63 @@ _IMAGE_KEYS = (IMAGE_KEY, "multimodal")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _LETTER = re.compile(r"\s*([A-Za-z])\s*(?:[.:)]\s*(.*?))?\s*", re.DOTALL)
 
-T = TypeVar("T")
-Questions = dict[str, Question]
-"""Questions of one column and modality by field."""
+
+class Reading(NamedTuple):
+    """What a row gives: a person (None where there's none), its flaws, and what has no place."""
+
+    person: Person | None
+    flaws: list[Flaw]
+    unmapped: list[Unmapped]
 
 
-def parse_id(value: object, place: str) -> str:
-    """Return an ID as text; forks write whole numbers, and floats where a column had gaps.
-
-    Raises:
-        DataError: the ID is empty or of another type.
-    """
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    if isinstance(value, int) and not isinstance(value, bool):
-        return str(value)
-    if not isinstance(value, str) or not value.strip():
-        raise DataError(f"{place}, column ID: {value!r}; want a text or a whole number")
-    return value.strip()
-
-
-def parse_row(row: Mapping[str, object], person_id: str, subset: str) -> Person:
-    """Return the person of a row that has all of `COLUMNS`.
+def parse_row(row: Mapping[str, object], person_id: str, subset: str) -> Reading:
+    """Read a row that has all of `COLUMNS`.
 
     Instances come in the order of the columns (QA, classification, cloze, generation), and within
-    a column in the order of its image questions.
+    a column in the order of its image questions. A column that can't be read costs its task, but
+    QA, portrait and biography cost the person.
+    """
+    notes = RowNotes(subset, person_id)
+    portrait = notes.read("image", lambda: parse_image(row["image"]))
+    biography = notes.read("Biography", lambda: parse_biography(row["Biography"]))
+    image, text = (
+        notes.read(column, lambda: _parse_qa(parse_literal(row[column])))  # noqa: B023 - called now
+        for column in QA_COLUMNS
+    )
+    if portrait is None or biography is None or image is None or text is None:
+        return Reading(None, notes.flaws, notes.unmapped)
+    instances = notes.pair("qa", QA_COLUMNS, image, text)
+    for column, task in TASK_COLUMNS.items():
+        with notes.catch(column, task):
+            image, text = _parse_task(parse_literal(row[column]), task)
+            instances += notes.pair(task, (column, column), image, text)
+    person = Person(person_id, portrait, biography, tuple(instances))
+    return Reading(person, notes.flaws, notes.unmapped)
+
+
+def parse_person(row: Mapping[str, object], person_id: str, subset: str) -> Person:
+    """Return the person of a row without a flaw.
 
     Raises:
         DataError: the row is bad; the message names the subset, the ID, the column and the reason.
     """
-    place = f"{subset}, ID {person_id}"
-    with _column(place, "image"):
-        portrait = _parse_image(row["image"])
-    with _column(place, "Biography"):
-        biography = _parse_biography(row["Biography"])
-    sides: list[Questions] = []
-    for column in QA_COLUMNS:
-        with _column(place, column):
-            sides.append(_parse_qa(parse_literal(row[column])))
-    image, text = sides
-    with _column(place, " and ".join(QA_COLUMNS)):
-        instances = _pair(person_id, "qa", image, text)
-    for column, task in TASK_COLUMNS.items():
-        with _column(place, column):
-            image, text = _parse_task(parse_literal(row[column]), task)
-            instances += _pair(person_id, task, image, text)
-    return Person(person_id, portrait, biography, tuple(instances))
+    reading = parse_row(row, person_id, subset)
+    if reading.flaws or reading.person is None:
+        raise DataError(str(reading.flaws[0]))
+    return reading.person
 
 
-@contextlib.contextmanager
-def _column(place: str, column: str) -> Iterator[None]:
-    try:
-        yield
-    except DataError as error:
-        raise DataError(f"{place}, column {column}: {error}") from None
-
-
-def _parse_image(cell: object) -> bytes:
-    from PIL import Image
-
+def parse_image(cell: object) -> bytes:
+    """Return the bytes of an image cell, {'bytes': …, 'path': …}, if they can be decoded."""
     data = cell.get("bytes") if isinstance(cell, dict) else None
     if not isinstance(data, bytes) or not data:
         raise DataError("no bytes of an image; want {'bytes': …, 'path': …}")
-    try:
-        with Image.open(io.BytesIO(data)) as image:
-            image.load()
-    # What Pillow's readers raise on broken files is not one family of exceptions.
-    except (
-        OSError,
-        ValueError,
-        SyntaxError,
-        EOFError,
-        IndexError,
-        OverflowError,
-        TypeError,
-        struct.error,
-        Image.DecompressionBombError,
-    ) as error:
-        reason = " ".join(str(error).split()) or type(error).__name__
-        raise DataError(f"undecodable image of {len(data)} bytes ({reason})") from None
+    pixel_digest(data)
     return data
 
 
-def _parse_biography(cell: object) -> str:
+def parse_biography(cell: object) -> str:
+    """Return a biography, which may be missing."""
     if cell is None:
         return ""
     if not isinstance(cell, str):
@@ -117,65 +90,77 @@ def _parse_biography(cell: object) -> str:
     return cell
 
 
-def _parse_qa(value: object) -> Questions:
-    columns = _mapping(value, "the column")
-    prompts = _mapping(_entry(columns, "question", "the column"), "'question'")
-    answers = _mapping(_entry(columns, "answer", "the column"), "'answer'")
-    if odd := sorted(prompts.keys() ^ answers.keys()):
-        raise DataError(f"key {odd[0]!r} has a question or an answer, not both")
+def _parse_qa(value: object) -> Side:
+    columns = to_mapping(value, "the column")
+    prompts = to_mapping(get_entry(columns, "question", "the column"), "'question'")
+    answers = to_mapping(get_entry(columns, "answer", "the column"), "'answer'")
     return {
-        field: Question(_prompt(prompts[field], field), _text(answers[field], field, "answer"))
-        for field in prompts
+        field: attempt(lambda: _parse_answered(field, prompts, answers))  # noqa: B023 - called now
+        for field in prompts | answers
     }
 
 
-def _parse_task(value: object, task: Task) -> tuple[Questions, Questions]:
-    modalities = _mapping(value, "the column")
+def _parse_answered(
+    field: str, prompts: Mapping[str, object], answers: Mapping[str, object]
+) -> Question:
+    if field not in prompts or field not in answers:
+        raise DataError(f"key {field!r} has a question or an answer, not both")
+    place = f"question {field!r}"
+    return Question(to_prompt(prompts[field], place), to_text(answers[field], place, "answer"))
+
+
+def _parse_task(value: object, task: Task) -> tuple[Side, Side]:
+    modalities = to_mapping(value, "the column")
     spellings = [key for key in _IMAGE_KEYS if key in modalities]
     if len(spellings) != 1:
         raise DataError(f"want one of the keys {list(_IMAGE_KEYS)}, found {list(modalities)}")
     image, text = (
         {
-            field: _parse_question(_mapping(entry, f"question {field!r}"), field, task)
-            for field, entry in _mapping(_entry(modalities, key, "the column"), repr(key)).items()
+            field: attempt(lambda: _parse_entry(entry, field, task))  # noqa: B023 - called now
+            for field, entry in to_mapping(
+                get_entry(modalities, key, "the column"), repr(key)
+            ).items()
         }
         for key in (spellings[0], TEXT_KEY)
     )
     return image, text
 
 
-def _parse_question(entry: Mapping[str, object], field: str, task: Task) -> Question:
+def _parse_entry(value: object, field: str, task: Task) -> Question:
     place = f"question {field!r}"
-    prompt = _prompt(_entry(entry, "question", place), field)
-    answer = _text(_entry(entry, "answer", place), field, "answer")
+    entry = to_mapping(value, place)
+    prompt = to_prompt(get_entry(entry, "question", place), place)
+    answer = to_text(get_entry(entry, "answer", place), place, "answer")
     if task != "classification":
         return Question(prompt, answer)
-    options = _mapping(_entry(entry, "options", place), f"options of {place}")
-    if sorted(options) != list(LETTERS):
-        raise DataError(f"{place}: options {sorted(options)}; want {list(LETTERS)}")
-    texts = {letter: _text(options[letter], field, f"option {letter}") for letter in LETTERS}
-    return Question(prompt, _right_option(answer, texts, place), tuple(texts.values()))
+    return choose_option(prompt, answer, get_entry(entry, "options", place), place)
 
 
-def _right_option(answer: str, options: Mapping[str, str], place: str) -> str:
-    """Return the text of the option that the answer, `B` or `B. text`, points to."""
+def choose_option(prompt: str, answer: str, options: object, place: str) -> Question:
+    """Return a question whose answer, `B` or `B. text`, points to one of the options A to D."""
+    texts = to_mapping(options, f"options of {place}")
+    if sorted(texts) != list(LETTERS):
+        raise DataError(f"{place}: options {sorted(texts)}; want {list(LETTERS)}")
+    options = {letter: to_text(texts[letter], place, f"option {letter}") for letter in LETTERS}
     match = _LETTER.fullmatch(answer)
     if match is None or match[1].upper() not in options:
         raise DataError(f"{place}: answer {answer!r} is not the letter of an option")
     option = options[match[1].upper()]
     if match[2] and _letters(match[2]) != _letters(option):
         raise DataError(f"{place}: answer {answer!r}, but option {match[1]} is {option!r}")
-    return option
+    return Question(prompt, option, tuple(options.values()))
 
 
-def _pair(person_id: str, task: Task, image: Questions, text: Questions) -> list[Instance]:
-    if odd := sorted(image.keys() ^ text.keys()):
-        has, lacks = ("image", "text") if odd[0] in image else ("text", "image")
-        raise DataError(f"question {odd[0]!r} has no {lacks} twin of its {has} side")
-    return [Instance(person_id, task, field, image[field], text[field]) for field in image]
+def attempt(make: Callable[[], Question]) -> Question | DataError:
+    """Return what `make` returns or the DataError that it raises."""
+    try:
+        return make()
+    except DataError as error:
+        return error
 
 
-def _mapping(value: object, what: str) -> dict[str, object]:
+def to_mapping(value: object, what: str) -> dict[str, object]:
+    """Return a mapping with texts as keys."""
     if not isinstance(value, dict):
         raise DataError(f"{what} is {type(value).__name__}; want a mapping")
     # Keys may be numbers in a literal; 1 and "1" in one mapping would become one field.
@@ -185,31 +170,33 @@ def _mapping(value: object, what: str) -> dict[str, object]:
     return mapping
 
 
-def _entry(mapping: Mapping[str, object], key: str, what: str) -> object:
+def get_entry(mapping: Mapping[str, object], key: str, what: str) -> object:
+    """Return an entry that must be there."""
     if key not in mapping:
         raise DataError(f"{what} has no key {key!r}; found {list(mapping)}")
     return mapping[key]
 
 
-def _prompt(value: object, field: str) -> str:
+def to_prompt(value: object, place: str) -> str:
     """Return a question without what belongs to the prompt's template."""
-    text = _text(value, field, "question").replace("<image>", "").strip()
+    text = to_text(value, place, "question").replace("<image>", "").strip()
     text = text.removeprefix("USER:").removesuffix("ASSISTANT:")
-    return _text(text, field, "question")
+    return to_text(text, place, "question")
 
 
-def _text(value: object, field: str, what: str) -> str:
+def to_text(value: object, place: str, what: str) -> str:
     """Return a text or a number (a year in JSON) as text without surrounding blanks."""
     if isinstance(value, float) and math.isnan(value):
         value = None
     if isinstance(value, int | float) and not isinstance(value, bool):
-        value = str(value)
+        # Beside a NaN a year becomes 1974.0.
+        value = str(int(value) if isinstance(value, float) and value.is_integer() else value)
     if value is None or (isinstance(value, str) and not value.strip()):
-        raise DataError(f"question {field!r}: empty {what}")
+        raise DataError(f"{place}: empty {what}")
     if not isinstance(value, str):
-        raise DataError(f"question {field!r}: {what} {value!r} is no text")
+        raise DataError(f"{place}: {what} {value!r} is no text")
     if _SURROGATE.search(value):
-        raise DataError(f"question {field!r}: {what} {value!r} is no valid Unicode")
+        raise DataError(f"{place}: {what} {value!r} is no valid Unicode")
     return value.strip()
 
 

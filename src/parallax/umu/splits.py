@@ -1,6 +1,6 @@
 """Who is forgotten and who is kept: by person, nested, and the same for every forget ratio."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from parallax.errors import DataError
 from parallax.seeding import generator
@@ -27,6 +27,70 @@ def cut_subsets(order: Sequence[str]) -> dict[str, list[str]]:
         count = round(percent / 100 * len(order))
         subsets[f"forget_{percent}"] = list(order[:count])
         subsets[f"retain_{100 - percent}"] = list(order[count:])
+    return subsets
+
+
+def find_misplaced(
+    everyone: Sequence[str], given: Mapping[str, Sequence[str]]
+) -> Iterator[tuple[str, str, str]]:
+    """Yield subset, ID and reason for everyone whom the given subsets put in a wrong place.
+
+    They may be some of the six. Each has people of Full_Set alone; a forget subset and its retain
+    subset share nobody and lack nobody; a forget subset has everyone of the smaller ones.
+    """
+    known = set(everyone)
+    strangers = [(subset, i) for subset in given for i in given[subset] if i not in known]
+    yield from {i: (subset, i, "is not in Full_Set") for subset, i in reversed(strangers)}.values()
+    smaller, members = "", list[str]()
+    for forget, retain in zip(FORGET_SUBSETS, RETAIN_SUBSETS, strict=True):
+        if forget in given and retain in given:
+            inside, outside = set(given[forget]), set(given[retain])
+            yield from ((retain, i, f"is in {forget} too") for i in given[retain] if i in inside)
+            nowhere = (i for i in everyone if i not in inside | outside)
+            yield from ((retain, i, f"lacks this person, as does {forget}") for i in nowhere)
+        found = _forgotten(given, forget, retain, everyone)
+        if found is not None:
+            lost = (i for i in members if i in known and i not in set(found))
+            yield from ((forget, i, f"lacks this person of {smaller}") for i in lost)
+            smaller, members = forget, found
+
+
+def _forgotten(
+    given: Mapping[str, Sequence[str]], forget: str, retain: str, everyone: Sequence[str]
+) -> list[str] | None:
+    """Return who is forgotten by a given forget subset or, without one, its retain subset."""
+    if forget in given:
+        return list(given[forget])
+    if retain in given:
+        return [i for i in everyone if i not in set(given[retain])]
+    return None
+
+
+def complete_subsets(
+    everyone: Sequence[str], given: Mapping[str, Sequence[str]], seed: int
+) -> dict[str, list[str]]:
+    """Return the six subsets: those that are given, and the others drawn so that all nest.
+
+    Nobody is misplaced in the given ones (`find_misplaced`). Where none is given these are
+    `cut_subsets` of a seeded order. A missing forget subset gets its percentage of the people, but
+    not fewer than the smaller one has, nor more than the larger one.
+    """
+    order = shuffle_ids(everyone, seed, "official splits")
+    pairs = list(zip(FORGET_PERCENTS, FORGET_SUBSETS, RETAIN_SUBSETS, strict=True))
+    found = {forget: _forgotten(given, forget, retain, order) for _, forget, retain in pairs}
+    chosen: list[str] = []
+    subsets: dict[str, list[str]] = {}
+    for number, (percent, forget, retain) in enumerate(pairs):
+        ids = found[forget]
+        if ids is None:
+            larger = (found[name] for _, name, _ in pairs[number + 1 :])
+            limit = set(next((members for members in larger if members is not None), order))
+            count = max(0, round(percent / 100 * len(order)) - len(chosen))
+            more = [i for i in order if i in limit and i not in set(chosen)]
+            ids = [*chosen, *more[:count]]
+        chosen = ids
+        subsets[forget] = chosen
+        subsets[retain] = list(given.get(retain, [i for i in order if i not in set(chosen)]))
     return subsets
 
 
