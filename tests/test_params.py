@@ -39,6 +39,11 @@ def test_shipped_file_is_accepted():
 
 
 OUTSIDE = {
+    "data__source": ("made", None),
+    "data__folder": ("", None),
+    "data__hub": ("", None),
+    "data__revision": ("", 3),
+    "data__on_error": ("warn", None),
     "data__seed": (-1, 2**32, 0.5, "x", None),
     "data__portrait_px": (31, 1025),
     "data__people": (1, 501),

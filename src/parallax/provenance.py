@@ -32,6 +32,11 @@ class Provenance:
         """Whether the people come from someone else's files."""
         return self.source != "generated"
 
+    def describe(self) -> dict[str, Any]:
+        """Return all but names and numbers of people, for a report."""
+        values = dataclasses.asdict(self)
+        return {key: values[key] for key in values if key not in ("names", "subsets")}
+
 
 def write_provenance(path: Path, provenance: Provenance) -> None:
     """Write the provenance as JSON."""

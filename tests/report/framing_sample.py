@@ -296,6 +296,8 @@ CHECKS = {
             "name": "prompts_planned",
             "description": "Both versions of every chosen item are there once.",
             "success": True,
+            "outcome": "passed",
+            "reason": "",
             "rows_checked": 64,
             "unexpected_count": 0,
             "unexpected": [],

@@ -9,6 +9,7 @@ import pandas as pd
 from PIL import Image, ImageDraw
 
 from parallax.files import write_json
+from parallax.provenance import Provenance, write_provenance
 from parallax.umu.metrics import measure
 
 FIELDS = ("birth_city", "birth_country", "birthdate", "occupation", "education", "residence")
@@ -160,6 +161,8 @@ CHECKS = {
             "name": "modalities pair up",
             "description": "Each field asked with the portrait is asked by name, and conversely.",
             "success": True,
+            "outcome": "passed",
+            "reason": "",
             "rows_checked": 5184,
             "unexpected_count": 0,
             "unexpected": [],
@@ -169,6 +172,8 @@ CHECKS = {
             "name": "image questions do not name the person",
             "description": "No part of the name occurs in a question that comes with a portrait.",
             "success": False,
+            "outcome": "failed",
+            "reason": "",
             "rows_checked": 2592,
             "unexpected_count": 2,
             "unexpected": ["7: Where was <b>Ana</b> born?", "12: Who is Goran?"],
@@ -187,7 +192,7 @@ def write_run(folder: Path, scored=None):
         "curves": folder / "reports/curves",
         "validation": folder / "reports/validation.json",
         "experiment": folder / "data/experiment",
-        "profiles": folder / "data/profiles.parquet",
+        "provenance": folder / "data/provenance.json",
     }
     for path in paths.values():
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -208,7 +213,6 @@ def write_run(folder: Path, scored=None):
     pd.DataFrame(
         {"person_id": ids, "portrait": [portrait(number) for number in numbers]}
     ).to_parquet(paths["experiment"] / "portraits.parquet")
-    pd.DataFrame({"person_id": ids, "name": [name_of(number) for number in numbers]}).to_parquet(
-        paths["profiles"]
-    )
+    names = {str(number): name_of(number) for number in numbers}
+    write_provenance(paths["provenance"], Provenance("generated", {"fictitious": names}, {}))
     return paths

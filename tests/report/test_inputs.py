@@ -13,7 +13,7 @@ def run(sample, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "name", ["metrics", "scored", "validation", "profiles", "curves/sft.csv", "portraits"]
+    "name", ["metrics", "scored", "validation", "provenance", "curves/sft.csv", "portraits"]
 )
 def test_missing_file_is_a_data_error_that_names_it(run, name):
     path = {
@@ -46,8 +46,8 @@ def test_validation_in_another_shape_is_named(run, text):
 
 
 def test_check_that_could_not_run_keeps_its_error(run):
-    check = {"name": "a", "description": "b", "success": False, "rows_checked": 0}
+    check = {"name": "a", "description": "b", "outcome": "failed", "reason": "", "rows_checked": 0}
     check |= {"unexpected_count": 0, "unexpected": [], "error": "no column c"}
     run["validation"].write_text(json.dumps({"success": False, "checks": [check]}))
     (found,) = read_inputs(**run).checks
-    assert (found.success, found.error, found.examples) == (False, "no column c", ())
+    assert (found.outcome, found.error, found.examples) == ("failed", "no column c", ())

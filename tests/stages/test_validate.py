@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 
 from parallax.files import write_json, write_table
+from parallax.provenance import Provenance, write_provenance
 from parallax.stages import validate
 from parallax.stages.command import run_stage
-from parallax.umu.official import AUXILIARY, FILE_NAME, write_subset
+from parallax.umu.folders import FILE_NAME
+from parallax.umu.official import AUXILIARY, write_subset
 
 
 def load_worlds():
@@ -33,6 +35,8 @@ def run(tmp_path, monkeypatch, capsys):
     for subset, people in world.people.items():
         write_subset(tmp_path / ("auxiliary" if subset == AUXILIARY else "umu"), subset, people)
     write_table(tmp_path / "profiles.parquet", world.profiles)
+    provenance = Provenance("generated", world.names(), {})
+    write_provenance(tmp_path / "provenance.json", provenance)
     for name, table in world.tables.items():
         write_table(tmp_path / "experiment" / f"{name}.parquet", table)
     write_json(tmp_path / "experiment" / "splits.json", world.splits)
@@ -41,6 +45,7 @@ def run(tmp_path, monkeypatch, capsys):
         ("data", "umu"),
         ("auxiliary", "auxiliary"),
         ("profiles", "profiles.parquet"),
+        ("provenance", "provenance.json"),
         ("experiment", "experiment"),
     ):
         line += [f"--{option}", str(tmp_path / path)]

@@ -47,7 +47,8 @@ def write_params(folder: Path, **data: object) -> None:
 
 def run_dataset(folder: Path, monkeypatch) -> str:
     monkeypatch.chdir(folder)
-    line = ["--profiles", "profiles.parquet", "--out", "umu", "--auxiliary", "aux"]
+    line = ["--profiles", "profiles.parquet", "--folder", "given", "--out", "umu"]
+    line += ["--auxiliary", "aux", "--provenance", "provenance.json"]
     return dataset.main(dataset.parser().parse_args(line))
 
 
@@ -253,26 +254,6 @@ def test_no_auxiliary_people(copy, monkeypatch):
     shutil.rmtree(copy / "aux")
     run_corpus(copy, monkeypatch)
     assert read_json(copy / "experiment" / "splits.json")["auxiliary"] == []
-
-
-def test_real_people_numbered_like_the_fictitious(copy, monkeypatch):
-    real = read_json(copy / "experiment" / "splits.json")["real"]
-    people = read_subset(copy / "umu", "Real_Person_Set")
-    renumbered = [
-        dataclasses.replace(person, person_id=str(number))
-        for number, person in enumerate(people, start=1)
-    ]
-    write_subset(copy / "umu", "Real_Person_Set", renumbered)
-    run_corpus(copy, monkeypatch)
-    splits = read_json(copy / "experiment" / "splits.json")
-    assert len(set(splits["real"])) == len(real)
-    assert all(person_id.startswith("R") for person_id in splits["real"])
-    rows = instances(copy, "evaluation")
-    assert {row.person_id for row in rows} == {
-        *splits["forget"],
-        *splits["retain"],
-        *splits["real"],
-    }
 
 
 def test_profiles_without_a_group_are_refused(copy, profiles, monkeypatch):

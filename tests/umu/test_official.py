@@ -13,8 +13,9 @@ from PIL import Image
 from parallax.errors import DataError
 from parallax.records import Instance, Person, Question
 from parallax.umu.literals import parse_literal
-from parallax.umu.official import FILE_NAME, read_ids, read_subset, write_subset
-from parallax.umu.official_rows import COLUMNS, parse_id, parse_row
+from parallax.umu.folders import FILE_NAME, parse_id
+from parallax.umu.official import read_ids, read_subset, write_subset
+from parallax.umu.official_rows import COLUMNS, parse_person
 from parallax.umu.questions import build_people
 
 FLAWS = """'"\\\n \t{}[]<image>—ŁÖ한국"""
@@ -65,7 +66,7 @@ def row(**changes: object) -> dict[str, object]:
 
 
 def parsed(**changes: object) -> Person:
-    return parse_row(row(**changes), "17", "forget_5")
+    return parse_person(row(**changes), "17", "forget_5")
 
 
 def edited(column: str, edit) -> str:

@@ -116,9 +116,19 @@ class World:
     splits: dict[str, list[str]]
     sizes: Sizes = SIZES
 
+    def names(self):
+        return {
+            group: dict(zip(rows["person_id"], rows["name"], strict=True))
+            for group, rows in self.profiles.groupby("group")
+        }
+
     def inputs(self):
         return Inputs(
-            lambda: self.people, lambda: self.profiles, lambda: self.tables, lambda: self.splits
+            lambda: self.people,
+            self.names,
+            lambda: self.profiles,
+            lambda: self.tables,
+            lambda: self.splits,
         )
 
     def edit(self, person_id, change, subsets=None):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from parallax.errors import DataError
 from parallax.files import read_json, read_table
+from parallax.provenance import Provenance, read_provenance
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -59,7 +60,8 @@ class Check:
 
     name: str
     description: str
-    success: bool
+    outcome: str
+    reason: str
     rows_checked: int
     unexpected_count: int
     examples: tuple[str, ...]
@@ -74,28 +76,35 @@ class UnlearningInputs:
     scored: "pd.DataFrame"
     curves: "Mapping[str, pd.DataFrame]"
     checks: tuple[Check, ...]
+    origin: Provenance
     names: Mapping[str, str]
     portraits: Mapping[str, bytes]
 
 
 def read_inputs(
-    metrics: Path, scored: Path, curves: Path, validation: Path, experiment: Path, profiles: Path
+    metrics: Path, scored: Path, curves: Path, validation: Path, experiment: Path, provenance: Path
 ) -> UnlearningInputs:
     """Read the six inputs of the report.
 
     Raises:
         DataError: a file is missing or unreadable, or lacks a column or key that is needed.
     """
-    people = require_columns(read_table(profiles), ("person_id", "name"), profiles)
-    portraits = experiment / "portraits.parquet"
-    images = require_columns(read_table(portraits), ("person_id", "portrait"), portraits)
+    origin = read_provenance(provenance)
+    faces = experiment / "portraits.parquet"
+    images = require_columns(read_table(faces), ("person_id", "portrait"), faces)
+    portraits = dict(zip(images["person_id"], images["portrait"], strict=True))
+    # The name of somebody in given files may not be plain.
+    names = {person_id: f"ID {person_id}" for person_id in portraits} if origin.given else {}
+    for group in origin.names.values():
+        names |= group
     return UnlearningInputs(
         scores=Scores(as_mapping(read_json(metrics), metrics), str(metrics)),
         scored=require_columns(read_table(scored), _SCORED_COLUMNS, scored),
         curves=_read_curves(curves),
         checks=read_checks(validation),
-        names=dict(zip(people["person_id"], people["name"], strict=True)),
-        portraits=dict(zip(images["person_id"], images["portrait"], strict=True)),
+        origin=origin,
+        names=names,
+        portraits=portraits,
     )
 
 
@@ -131,7 +140,8 @@ def _check(entry: Mapping[str, Any], path: Path) -> Check:
         return Check(
             name=str(entry["name"]),
             description=str(entry["description"]),
-            success=entry["success"] is True,
+            outcome=str(entry["outcome"]),
+            reason=str(entry["reason"]),
             rows_checked=int(entry["rows_checked"] or 0),
             unexpected_count=int(entry["unexpected_count"] or 0),
             examples=tuple(str(value) for value in (entry.get("unexpected") or [])),

@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 HALF = Half("unlearning", "Unlearning", "Is a fact gone in both modalities?")
 SECTIONS = ("data", "model", "embedded", "base", "sft", "unlearn", "evaluate", "scoring")
 
+# Flaws of given files that the page lists; a bad file may have thousands.
+FLAWS_SHOWN = 100
+
 _FORGET_TERMS: Mapping[Method, str] = {
     "ga": "minus the answers' NLL per token: falls without bound as they become unlikely",
     "gd": "minus the answers' NLL per token: falls without bound as they become unlikely",
@@ -59,7 +62,7 @@ def build_sections(inputs: UnlearningInputs, params: Params) -> list[Section]:
         Section("scores", "All figures", "scores", _scores(inputs, people)),
         _curves(inputs, params),
         _people(inputs, people),
-        Section("checks", "Checks of the data", "checks", {"checks": inputs.checks}),
+        Section("checks", "Checks of the data", "data_checks", _checks(inputs)),
         Section("parameters", "Parameters of the run", "parameters", _parameters(params)),
         _definitions(params),
     ]
@@ -133,6 +136,10 @@ def _people(inputs: UnlearningInputs, people: Mapping[str, int]) -> Section:
         "others_shown": OTHERS_SHOWN,
     }
     return Section("people", "Person by person", "people", data)
+
+
+def _checks(inputs: UnlearningInputs) -> dict[str, object]:
+    return {"checks": inputs.checks, "origin": inputs.origin, "flaws_shown": FLAWS_SHOWN}
 
 
 def _parameters(params: Params) -> dict[str, object]:

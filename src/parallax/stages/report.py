@@ -33,7 +33,7 @@ def main(arguments: argparse.Namespace) -> str:
         arguments.curves,
         arguments.validation,
         arguments.experiment,
-        arguments.profiles,
+        arguments.provenance,
     )
     framing = read_framing_inputs(
         arguments.analysis,
@@ -67,7 +67,7 @@ def build_parser() -> argparse.ArgumentParser:
         ("curves", "unlearning: folder of the loss curves, CSV"),
         ("validation", "unlearning: results of the data checks, JSON"),
         ("experiment", "unlearning: folder with portraits.parquet"),
-        ("profiles", "unlearning: all people's profiles, parquet"),
+        ("provenance", "unlearning: where the people come from and their names, JSON"),
         ("analysis", "framing: the analysis, JSON"),
         ("framing-results", "framing: folder of the tables of effects, responses and verdicts"),
         ("prompts", "framing: prompts, parquet"),

@@ -1,11 +1,13 @@
 """Stage `validate`: refuse data that would make the experiment's numbers wrong."""
 
 import argparse
+import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from parallax.errors import DataError
 from parallax.files import read_json, read_table
+from parallax.provenance import Provenance, read_provenance
 from parallax.records import Person
 from parallax.stages.command import run_stage
 
@@ -28,19 +30,26 @@ def main(arguments: argparse.Namespace) -> str:
     from parallax.validation.suite import run_checks
     from parallax.validation.umu import Sizes, umu_checks, umu_frames
 
-    sizes = Sizes()
+    origin = read_provenance(arguments.provenance)
+    sizes = Sizes(given=origin.subsets) if origin.given else Sizes()
     digests = input_digests(str(path) for path in (arguments.data, arguments.experiment))
-    with stage_run("validate", inputs=digests) as run:
-        report = run_checks(umu_checks(sizes), umu_frames(_inputs(arguments), sizes))
+    whence = {f"data.{key}": getattr(origin, key) or None for key in ("source", "layout", "commit")}
+    with stage_run("validate", whence, digests) as run:
+        frames = umu_frames(_inputs(arguments, origin), sizes)
+        report = run_checks(umu_checks(sizes), frames)
+        report["origin"] = origin.describe()
+        run.log_metrics({"flaws": len(origin.flaws)})
+        run.log_metrics({f"left_out.{kind}": n for kind, n in origin.left_out.items()})
         passed = conclude_checks(report, "data", arguments.out, run)
     return f"validate: {passed}"
 
 
-def _inputs(arguments: argparse.Namespace) -> "Inputs":
+def _inputs(arguments: argparse.Namespace, origin: Provenance) -> "Inputs":
     from parallax.validation.umu import Inputs
 
     return Inputs(
         people=lambda: _read_people(arguments.data, arguments.auxiliary),
+        names=lambda: origin.names,
         profiles=lambda: read_table(arguments.profiles),
         tables=lambda: _read_tables(arguments.experiment),
         splits=lambda: _read_splits(arguments.experiment / "splits.json"),
@@ -52,9 +61,16 @@ def _read_people(data: Path, auxiliary: Path) -> dict[str, list[Person]]:
     from parallax.umu.official import AUXILIARY, read_subset
     from parallax.umu.splits import FORGET_SUBSETS, RETAIN_SUBSETS
 
-    subsets = {
-        name: read_subset(data, name) for name in (FULL, *FORGET_SUBSETS, *RETAIN_SUBSETS, REAL)
-    }
+    # A portrait stands in four subsets; it is held once.
+    portraits: dict[bytes, bytes] = {}
+    subsets = {}
+    for name in (FULL, *FORGET_SUBSETS, *RETAIN_SUBSETS, REAL):
+        subsets[name] = [
+            dataclasses.replace(
+                person, portrait=portraits.setdefault(person.portrait, person.portrait)
+            )
+            for person in read_subset(data, name)
+        ]
     return subsets | {AUXILIARY: read_subset(auxiliary, AUXILIARY)}
 
 
@@ -80,6 +96,7 @@ def parser() -> argparse.ArgumentParser:
     line.add_argument("--data", type=Path, required=True, help="folder of the official files")
     line.add_argument("--auxiliary", type=Path, required=True, help="folder of the auxiliary set")
     line.add_argument("--profiles", type=Path, required=True, help="parquet file of the profiles")
+    line.add_argument("--provenance", type=Path, required=True, help="where the data come from")
     line.add_argument("--experiment", type=Path, required=True, help="folder of the experiment")
     line.add_argument("--out", type=Path, required=True, help="the report, JSON")
     return line

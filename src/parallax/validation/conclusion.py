@@ -1,6 +1,7 @@
 """What follows from a report: it is kept, recorded, and stops the pipeline if a check failed."""
 
 import sys
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
@@ -31,7 +32,7 @@ def conclude_checks(report: Report, what: str, out: Path, recorder: Recorder) ->
     write_json(out, report)
     recorder.log_file(out)
     checks = report["checks"]
-    failed = [check["name"] for check in checks if not check["success"]]
+    failed = [check["name"] for check in checks if check["outcome"] == "failed"]
     rows = sum(check["rows_checked"] for check in checks)
     recorder.log_metrics(
         {"checks": len(checks), "failed_checks": len(failed), "rows_checked": rows}
@@ -42,4 +43,6 @@ def conclude_checks(report: Report, what: str, out: Path, recorder: Recorder) ->
             f"{len(failed)} of {len(checks)} checks of the {what} did not pass"
             f" ({', '.join(failed)}): mend the rows named above; {out} has all checks"
         )
-    return f"{len(checks)} checks of {rows} rows passed -> {out}"
+    others = Counter(check["outcome"] for check in checks if check["outcome"] != "passed")
+    told = "".join(f", {count} {outcome}" for outcome, count in sorted(others.items()))
+    return f"{len(checks) - others.total()} checks of {rows} rows passed{told} -> {out}"

@@ -6,9 +6,10 @@ The frame `experiment` has one row per table ("base", "sft" or "evaluation") and
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from parallax.pixels import pixel_digest
 from parallax.records import MODALITIES
 from parallax.validation.findings import Findings, finder, iterate, require_columns
-from parallax.validation.frames import ROSTER, id_order, pixel_digest
+from parallax.validation.frames import ROSTER, Names, id_order
 from parallax.words import fold_words
 
 if TYPE_CHECKING:
@@ -28,12 +29,10 @@ _ROLE_SETS = {
 }
 
 
-def experiment_frame(
-    tables: Mapping[str, "pd.DataFrame"], names: Mapping[tuple[str, str], str]
-) -> "pd.DataFrame":
+def experiment_frame(tables: Mapping[str, "pd.DataFrame"], names: Names) -> "pd.DataFrame":
     """Return the tables below one another, labelled, with each person's name (or NaN).
 
-    `names` are by group and ID, while the tables tell people apart by ID alone.
+    The tables tell people apart by ID alone.
 
     Raises:
         DataError: a table lacks a column.
@@ -48,7 +47,7 @@ def experiment_frame(
     frame = pd.concat(parts, ignore_index=True)
     for column in OPTIONS:
         frame[column] = [list(options) for options in frame[column]]
-    by_id = {person_id: name for (_, person_id), name in names.items()}
+    by_id = {person_id: name for group in names.values() for person_id, name in group.items()}
     labels = frame["table"] + "/" + frame["person_id"] + "/" + frame["field"]
     return frame.assign(row=labels, name=frame["person_id"].map(by_id))
 

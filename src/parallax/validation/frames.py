@@ -3,16 +3,14 @@
 Every frame has a column `row` with a label that tells a reader where the row comes from.
 """
 
-import functools
 import hashlib
-import io
 import itertools
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from parallax.errors import DataError
+from parallax.pixels import pixel_digest
 from parallax.records import Person
-from parallax.validation.findings import iterate, require_columns
+from parallax.validation.findings import require_columns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,20 +29,21 @@ ROSTER = (FULL, *GROUPS)
 _IDENTITY = ("person_id", "group", "name", "portrait")
 
 People = Mapping[str, Sequence[Person]]
+Names = Mapping[str, Mapping[str, str]]
+"""Names by group and ID."""
 
 
-def instance_frame(people: People, profiles: "pd.DataFrame") -> "pd.DataFrame":
+def instance_frame(people: People, names: Names) -> "pd.DataFrame":
     """Return one row per subset, person, task and field, with the person's name (or NaN)."""
     import pandas as pd
 
-    names = profile_names(profiles)
     rows = [
         {
             "row": f"{subset}/{person.person_id}/{instance.field}",
             "subset": subset,
             "group": group_of(subset),
             "person_id": person.person_id,
-            "name": names.get((group_of(subset), person.person_id)),
+            "name": names.get(group_of(subset), {}).get(person.person_id),
             "task": instance.task,
             "field": instance.field,
             "image_prompt": instance.image.prompt,
@@ -62,11 +61,10 @@ def instance_frame(people: People, profiles: "pd.DataFrame") -> "pd.DataFrame":
     return pd.DataFrame(rows, dtype=object)
 
 
-def people_frame(people: People, profiles: "pd.DataFrame") -> "pd.DataFrame":
+def people_frame(people: People, names: Names) -> "pd.DataFrame":
     """Return one row per subset and person, with digests of the portrait's pixels and the texts."""
     import pandas as pd
 
-    names = profile_names(profiles)
     return pd.DataFrame(
         [
             {
@@ -74,7 +72,7 @@ def people_frame(people: People, profiles: "pd.DataFrame") -> "pd.DataFrame":
                 "subset": subset,
                 "group": group_of(subset),
                 "person_id": person.person_id,
-                "name": names.get((group_of(subset), person.person_id)),
+                "name": names.get(group_of(subset), {}).get(person.person_id),
                 "portrait_md5": pixel_digest(person.portrait),
                 "content_md5": _digest(repr((person.biography, person.instances)).encode()),
             }
@@ -205,36 +203,8 @@ def group_of(subset: str) -> str:
     return GROUPS.get(subset, "fictitious")
 
 
-@functools.lru_cache(maxsize=4096)
-def pixel_digest(portrait: bytes) -> str:
-    """Return the md5 of a portrait's size and RGB pixels, whatever its encoding.
-
-    Raises:
-        DataError: the bytes are no image.
-    """
-    from PIL import Image, UnidentifiedImageError
-
-    try:
-        with Image.open(io.BytesIO(portrait)) as image:
-            pixels = image.convert("RGB")
-    except (UnidentifiedImageError, OSError) as error:
-        raise DataError(f"a portrait is no readable image: {error}") from None
-    return _digest(repr(pixels.size).encode() + pixels.tobytes())
-
-
 def _digest(content: bytes) -> str:
     return hashlib.md5(content, usedforsecurity=False).hexdigest()
-
-
-def profile_names(profiles: "pd.DataFrame") -> dict[tuple[str, str], str]:
-    """Return the name of each group and person ID.
-
-    Raises:
-        DataError: the column person_id, group or name is missing.
-    """
-    require_columns(profiles, ("person_id", "group", "name"), "profiles")
-    rows = iterate(profiles, "group", "person_id", "name")
-    return {(group, person_id): name for group, person_id, name in rows}
 
 
 def _fictitious_ids(people: "pd.DataFrame") -> list[str]:

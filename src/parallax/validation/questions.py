@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from parallax.records import EVALUATION_TASKS, MODALITIES
 from parallax.validation.findings import Findings, finder, iterate
-from parallax.words import contains_words, find_name_part, fold_words
+from parallax.words import contains_words, find_name_part, find_spelt_part, fold_words
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -107,6 +107,21 @@ def _find_named_images(frame: "pd.DataFrame") -> Findings:
         ):
             if word := find_name_part(text, name):
                 rows.append(f"{label}: {task} image {part} has {word!r} of {name}")
+    return Findings(len(named), tuple(rows))
+
+
+@finder("image_question_hides_name", columns=("row", "name", "task", "image_prompt"))
+def _find_named_image_questions(frame: "pd.DataFrame") -> Findings:
+    """Look for names in the questions alone, and only for words that have no small initial.
+
+    Answers of others may name the person, and their questions have words such as "will".
+    """
+    named = frame[frame["name"].notna()]
+    rows = [
+        f"{label}: {task} image question has {part!r} of {name}"
+        for label, name, task, prompt in iterate(named, "row", "name", "task", "image_prompt")
+        if (part := find_spelt_part(prompt, name))
+    ]
     return Findings(len(named), tuple(rows))
 
 

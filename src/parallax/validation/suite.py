@@ -3,7 +3,7 @@
 import dataclasses
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NotRequired, TypedDict, TypeVar
 
 import great_expectations as gx
 from great_expectations.core.batch_definition import BatchDefinition
@@ -27,24 +27,36 @@ LABEL = "row"
 
 T = TypeVar("T")
 FrameBuilder = Callable[[], "pd.DataFrame"]
+Outcome = Literal["passed", "failed", "noted", "skipped"]
 
 
 @dataclasses.dataclass(frozen=True)
 class Check:
-    """One expectation about one frame, under a name and a description in plain words."""
+    """One expectation about one frame, under a name and a description in plain words.
+
+    `skipped` says why the check is not evaluated, `noted` why its failing stops nothing.
+    """
 
     name: str
     description: str
     frame: str
     expectation: Expectation
+    skipped: str = ""
+    noted: str = ""
 
 
 class CheckResult(TypedDict):
-    """One check in the report; `error` tells why a check could not be evaluated."""
+    """One check in the report; `error` tells why a check could not be evaluated.
+
+    An outcome of "noted" is a failure that stops nothing; `reason` says why a check is skipped or
+    may be noted.
+    """
 
     name: str
     description: str
     success: bool
+    outcome: Outcome
+    reason: str
     rows_checked: int
     unexpected_count: int
     unexpected: list[str]
@@ -52,10 +64,11 @@ class CheckResult(TypedDict):
 
 
 class Report(TypedDict):
-    """The whole report, in the order of the checks."""
+    """The whole report, in the order of the checks; `origin` tells where the data come from."""
 
     success: bool
     checks: list[CheckResult]
+    origin: NotRequired[dict[str, Any]]
 
 
 # great-expectations ships no types: mypy cannot see its base classes and decorators, here and
@@ -107,7 +120,8 @@ def run_checks(checks: Sequence[Check], builders: Mapping[str, FrameBuilder]) ->
 
     A frame that its builder refuses (DataError), a missing column or any other exception inside
     an expectation becomes the `error` of the checks concerned: they did not pass, but no row of
-    theirs is called unexpected. A check that had no row to look at is an error too.
+    theirs is called unexpected. A check that had no row to look at is an error too. A skipped
+    check needs no frame.
 
     Raises:
         ValueError: two checks have one name.
@@ -116,9 +130,10 @@ def run_checks(checks: Sequence[Check], builders: Mapping[str, FrameBuilder]) ->
     if doubled := sorted({name for name in names if names.count(name) > 1}):
         raise ValueError(f"check {', '.join(doubled)} is declared twice: give each its own name")
     frames = _define_batches()
-    results: dict[str, CheckResult] = {}
-    for frame_name in dict.fromkeys(check.frame for check in checks):
-        group = [check for check in checks if check.frame == frame_name]
+    results = {check.name: _result(check, "skipped") for check in checks if check.skipped}
+    wanted = [check for check in checks if not check.skipped]
+    for frame_name in dict.fromkeys(check.frame for check in wanted):
+        group = [check for check in wanted if check.frame == frame_name]
         try:
             frame = builders[frame_name]()
         except DataError as error:
@@ -126,7 +141,8 @@ def run_checks(checks: Sequence[Check], builders: Mapping[str, FrameBuilder]) ->
         else:
             results |= _validate_frame(frames, frame, group)
     ordered = [results[name] for name in names]
-    return {"success": all(result["success"] for result in ordered), "checks": ordered}
+    failed = any(result["outcome"] == "failed" for result in ordered)
+    return {"success": not failed, "checks": ordered}
 
 
 def once(build: Callable[[], T]) -> Callable[[], T]:
@@ -158,7 +174,7 @@ def describe_failures(report: Report) -> list[str]:
     for result in report["checks"]:
         if result["error"] is not None:
             stopped.setdefault(result["error"], []).append(result["name"])
-        elif not result["success"]:
+        elif result["outcome"] == "failed":
             rest = result["unexpected_count"] - len(result["unexpected"])
             more = f"; and {rest} more" if rest > 0 else ""
             lines.append(f"{result['name']}: {'; '.join(result['unexpected'])}{more}")
@@ -206,16 +222,9 @@ def _read_result(check: Check, result: Any, frame_rows: int) -> CheckResult:
     checked = int(values.get("element_count", frame_rows))
     if checked == 0:
         return _failed(check, "there is no row to check")
-    offenders = [] if result.success else _offenders(check, values)
-    return {
-        "name": check.name,
-        "description": check.description,
-        "success": bool(result.success),
-        "rows_checked": checked,
-        "unexpected_count": len(offenders),
-        "unexpected": offenders[:LISTED],
-        "error": None,
-    }
+    if result.success:
+        return _result(check, "passed", checked)
+    return _result(check, "noted" if check.noted else "failed", checked, _offenders(check, values))
 
 
 def _offenders(check: Check, values: Mapping[str, Any]) -> list[str]:
@@ -242,12 +251,20 @@ def _exception_message(info: Mapping[str, Any]) -> str | None:
 
 
 def _failed(check: Check, error: str) -> CheckResult:
+    return {**_result(check, "failed"), "error": error}
+
+
+def _result(
+    check: Check, outcome: Outcome, checked: int = 0, offenders: Sequence[str] = ()
+) -> CheckResult:
     return {
         "name": check.name,
         "description": check.description,
-        "success": False,
-        "rows_checked": 0,
-        "unexpected_count": 0,
-        "unexpected": [],
-        "error": error,
+        "success": outcome == "passed",
+        "outcome": outcome,
+        "reason": check.skipped or check.noted,
+        "rows_checked": checked,
+        "unexpected_count": len(offenders),
+        "unexpected": list(offenders[:LISTED]),
+        "error": None,
     }
