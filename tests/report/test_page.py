@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from parallax.params import load_params, parse_scoring
+from parallax.provenance import Provenance
 from parallax.report.html import Section, render_page
 from parallax.report.unlearning import build_sections
 
@@ -116,3 +117,46 @@ def test_official_scoring_is_said(inputs, page):
     official = PARAMS.model_copy(update={"scoring": parse_scoring(scoring, "test")})
     shown = render_page("Report", build_sections(inputs, official))
     assert "Official scoring" in shown and "Official scoring" not in page
+
+
+FLAW = {"subset": "Full_Set", "person_id": "7", "column": "Cloze", "reason": HOSTILE}
+GIVEN = Provenance(
+    "hub",
+    {},
+    {},
+    layout="UMU-Bench",
+    commit="c0ffee",
+    left_out={"people": 1, "qa": 0, "cloze": 101},
+    flaws=[FLAW | {"task": "", "field": ""}, *[FLAW | {"task": "cloze", "field": "city"}] * 101],
+    unmapped=[
+        {"subset": "", "column": HOSTILE, "reason": "no place", "count": 5, "examples": [HOSTILE]}
+    ],
+)
+
+
+def test_flaws_of_given_files_are_listed_and_what_has_no_place_is_counted(inputs, page):
+    given = render_page("Report", build_sections(dataclasses.replace(inputs, origin=GIVEN), PARAMS))
+    section = given[given.index('id="checks"') : given.index('id="parameters"')]
+    words = " ".join(re.sub(r"<[^>]+>", " ", section).split())
+    assert "UMU-Bench's layout, from the hub at commit c0ffee ." in words
+    assert (
+        "102 flaws; left out in both modalities, and in every subset: 1 people, 101 cloze" in words
+    )
+    assert "the person" in words and "cloze city" in words
+    assert section.count("<td>Cloze</td>") == 100
+    assert "And 2 more in reports/validation.json" in words
+    assert '<td class="n">5</td>' in section
+    assert "<script>alert" not in section
+    assert "Flaws of the files" not in page
+
+
+def test_checks_that_were_noted_or_skipped_say_why(inputs):
+    outcomes = (("passed", ""), ("noted", "dates are alike"), ("skipped", "no profiles"))
+    checks = tuple(
+        dataclasses.replace(inputs.checks[0], outcome=outcome, reason=reason)
+        for outcome, reason in outcomes
+    )
+    page = render_page("Report", [Section("more", "More", "checks", {"checks": checks})])
+    assert "3 checks, 1 passed, 1 noted, 1 skipped." in page
+    assert "Noted, for dates are alike." in page
+    assert "Skipped, for no profiles." in page

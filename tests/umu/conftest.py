@@ -1,10 +1,15 @@
 """Small hand-made profiles: enough people for every rule, no generator."""
 
+import importlib.util
 import io
+import shutil
+from pathlib import Path
 
 import pandas as pd
 import pytest
 from PIL import Image
+
+from parallax.umu.questions import build_people
 
 
 def words(text: str) -> list[str]:
@@ -67,3 +72,31 @@ def profiles() -> pd.DataFrame:
         + [person(index, str(501 + index), "real") for index in range(12)]
         + [person(index, f"A{index + 1:02d}", "auxiliary") for index in range(14)]
     )
+
+
+@pytest.fixture(scope="session")
+def given_files():
+    """The module of that name beside this file."""
+    path = Path(__file__).with_name("given_files.py")
+    spec = importlib.util.spec_from_file_location("given_files", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="session")
+def groups(profiles):
+    """All people of the profiles with their questions."""
+    return build_people(profiles, seed=2026)
+
+
+@pytest.fixture(scope="session")
+def written(tmp_path_factory, groups, given_files):
+    """All eight subsets, to be left as they are."""
+    return given_files.write_folder(tmp_path_factory.mktemp("given") / "files", groups)
+
+
+@pytest.fixture
+def folder(written, tmp_path):
+    """All eight subsets, to be spoilt."""
+    return shutil.copytree(written, tmp_path / "files")

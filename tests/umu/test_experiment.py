@@ -1,4 +1,3 @@
-import dataclasses
 import shutil
 from pathlib import Path
 
@@ -12,7 +11,7 @@ from parallax.records import Instance, Question
 from parallax.stages import corpus, dataset
 from parallax.umu.abstention import read_refusals
 from parallax.umu.experiment import MIN_REFUSALS, choose_refusals
-from parallax.umu.official import read_subset, write_subset
+from parallax.umu.official import read_subset
 from parallax.umu.questions import build_people
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -12,8 +12,8 @@ from PIL import Image
 
 from parallax.errors import DataError
 from parallax.records import Instance, Person, Question
-from parallax.umu.literals import parse_literal
 from parallax.umu.folders import FILE_NAME, parse_id
+from parallax.umu.literals import parse_literal
 from parallax.umu.official import read_ids, read_subset, write_subset
 from parallax.umu.official_rows import COLUMNS, parse_person
 from parallax.umu.questions import build_people

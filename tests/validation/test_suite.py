@@ -1,3 +1,5 @@
+import dataclasses
+
 import great_expectations.expectations as gxe
 import pandas as pd
 import pytest
@@ -43,6 +45,8 @@ def test_findings_and_column_values_and_totals_name_what_is_wrong():
         "name": "tall",
         "description": "Nobody is tall.",
         "success": False,
+        "outcome": "failed",
+        "reason": "",
         "rows_checked": 3,
         "unexpected_count": 1,
         "unexpected": ["a/2"],
@@ -56,6 +60,26 @@ def test_all_checks_pass_on_a_clean_frame():
     report = run(TALL, SEX, frame=FRAME.iloc[[0]])
     assert report["success"] is True
     assert describe_failures(report) == []
+
+
+def test_what_is_noted_or_skipped_stops_nothing_and_says_why():
+    noted = dataclasses.replace(TALL, noted="giants are welcome")
+    skipped = dataclasses.replace(SEX, frame="nowhere", skipped="nobody knows")
+    report = run(noted, skipped)
+    assert report["success"] is True
+    assert describe_failures(report) == []
+    first, second = report["checks"]
+    assert (first["outcome"], first["reason"]) == ("noted", "giants are welcome")
+    assert first["unexpected"] == ["a/2"]
+    assert (second["outcome"], second["reason"]) == ("skipped", "nobody knows")
+    assert (second["success"], second["rows_checked"], second["error"]) == (False, 0, None)
+
+
+def test_a_check_to_be_noted_passes_like_another_and_fails_when_it_cant_be_evaluated():
+    noted = dataclasses.replace(TALL, noted="giants are welcome")
+    assert run(noted, frame=FRAME.iloc[[0]])["checks"][0]["outcome"] == "passed"
+    broken = run(noted, frame=FRAME.drop(columns="height"))
+    assert (broken["success"], broken["checks"][0]["outcome"]) == (False, "failed")
 
 
 @pytest.mark.parametrize("check", [TALL, SEX, KINDS], ids=lambda check: check.name)

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from parallax.validation.suite import run_checks
-from parallax.validation.umu import umu_checks, umu_frames
+from parallax.validation.umu import NOTED, SKIPPED, umu_checks, umu_frames
 
 
 def builders(world):
@@ -462,3 +462,43 @@ def test_a_missing_table_column_is_an_error_of_the_check_that_reads_it(world):
 def test_the_report_is_the_same_twice(world):
     asked("6", "cloze", "residence", "image", answer="Rome")(world)
     assert evaluate(world) == evaluate(world)
+
+
+@pytest.fixture
+def given(world):
+    """The clean data set as if it came from someone else's files, hence without profiles."""
+    counts = {subset: len(people) for subset, people in world.people.items()}
+    world.sizes = dataclasses.replace(world.sizes, given=counts)
+    names = world.names()
+    world.names = lambda: names
+    world.profiles = pd.DataFrame()
+    return world
+
+
+def test_checks_of_given_files_are_those_of_ours_without_profiles(given, clean_world):
+    checks = umu_checks(given.sizes)
+    assert [c.name for c in checks] == [c.name for c in umu_checks(clean_world.sizes)]
+    assert {check.name for check in checks if check.skipped} == set(SKIPPED)
+    assert {check.name for check in checks if check.noted} == set(NOTED)
+    report = evaluate(given)
+    outcomes = {check["name"]: check["outcome"] for check in report["checks"]}
+    assert report["success"] is True
+    assert {name for name in outcomes if outcomes[name] == "skipped"} == set(SKIPPED)
+    assert {outcomes[name] for name in outcomes if name not in SKIPPED} == {"passed"}
+
+
+def test_of_given_files_an_answer_may_name_the_person_and_the_question_may_not(given):
+    answered("3", "generation", "background", "Dolores Tanaka won.")(given)
+    report = evaluate(given)
+    assert report["success"] is True
+    assert [c["name"] for c in report["checks"] if c["outcome"] == "noted"] == ["tasks_agree"]
+    asked("3", "generation", "background", "image", prompt="Tell of Tanaka, a rowan fan.")(given)
+    failed = [check for check in evaluate(given)["checks"] if check["outcome"] == "failed"]
+    assert [check["name"] for check in failed] == ["image_hides_name"]
+    assert "background: generation image question has 'tanaka'" in failed[0]["unexpected"][0]
+
+
+def test_people_whose_name_is_not_plain_are_no_namesakes(given):
+    for group in given.names().values():
+        group.clear()
+    assert evaluate(given)["checks"][5]["outcome"] == "passed"

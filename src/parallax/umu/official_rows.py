@@ -49,14 +49,15 @@ def parse_row(row: Mapping[str, object], person_id: str, subset: str) -> Reading
         notes.read(column, lambda: _parse_qa(parse_literal(row[column])))  # noqa: B023 - called now
         for column in QA_COLUMNS
     )
-    if portrait is None or biography is None or image is None or text is None:
-        return Reading(None, notes.flaws, notes.unmapped)
-    instances = notes.pair("qa", QA_COLUMNS, image, text)
+    taught = image is not None and text is not None
+    instances = notes.pair("qa", QA_COLUMNS, image or {}, text or {}) if taught else []
     for column, task in TASK_COLUMNS.items():
         with notes.catch(column, task):
-            image, text = _parse_task(parse_literal(row[column]), task)
-            instances += notes.pair(task, (column, column), image, text)
-    person = Person(person_id, portrait, biography, tuple(instances))
+            sides = _parse_task(parse_literal(row[column]), task)
+            instances += notes.pair(task, (column, column), *sides)
+    person = None
+    if taught and portrait is not None and biography is not None:
+        person = Person(person_id, portrait, biography, tuple(instances))
     return Reading(person, notes.flaws, notes.unmapped)
 
 
