@@ -29,9 +29,7 @@ def person(person_id, name, asked=ASKED):
     return Person(person_id, b"", "", instances)
 
 
-NAMES = (
-    "Edda Femi,Goran Hana,Ivo Jonas,Kaya Lars,Max Born,Bela Ito,Cyril Dahl,Una Ries,Oda Li,Ed Ray"
-)
+NAMES = "Edda Femi,Goran Hana,Ivo Jonas,Kaya Lars,Max Born,Bela Ito,Una Ries,Oda Li,Ed Ray,Al Fox"
 CROWD = [person(str(n), name) for n, name in enumerate(NAMES.split(","))]
 
 
