@@ -359,10 +359,16 @@ class SizePair(_Section):
 
 
 class Audit(_Section):
-    """What the semantic audit must reach on labelled pairs before its word counts."""
+    """Who says that two versions ask the same, and what they must reach before their word counts.
 
+    A proxy is measured on labelled pairs, people by their agreement and by catch pairs.
+    """
+
+    source: Literal["proxy", "human"]
     least_sensitivity: Fraction
     least_specificity: Fraction
+    least_alpha: Annotated[float, Field(ge=-1, le=1)]
+    most_catch_failures: Fraction
 
 
 class Contamination(_Section):

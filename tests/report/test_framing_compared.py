@@ -7,6 +7,7 @@ from parallax.report.framing_compared import (
     across_rows,
     difference_rows,
     item_familiarity,
+    judge_rows,
     name_contrast,
     pair_rows,
     tertile_rows,
@@ -77,3 +78,29 @@ def test_pairs_and_all_models_are_compared(framing):
 def test_one_model_alone_has_nothing_to_compare(lone):
     assert pair_rows(lone.metrics) == {}
     assert across_rows(lone.metrics) == ()
+
+
+def test_each_contrast_stands_under_each_judge_the_primary_one_first(framing):
+    subject = framing.metrics.part("subjects", "organism")
+    rows = judge_rows(subject, "prototype")
+    assert [(row.name, row.judge) for row in rows] == [
+        (f"{outcome} E {MINUS} {other}", judge)
+        for outcome, other in (("refusal", "N"), ("refusal", "D"), ("harmful compliance", "D"))
+        for judge in ("prototype", "lexical")
+    ]
+    first, second = rows[:2]
+    assert first.difference is None
+    found = framing.effects.query(
+        "subject == 'organism' and outcome == 'refusal' and contrast == 'E-N' and role == 'primary'"
+    ).set_index("judge")
+    for row in (first, second):
+        assert row.effect.value == pytest.approx(found.loc[row.judge, "estimate"])
+        assert row.effect.adjusted == pytest.approx(found.loc[row.judge, "p_adjusted"])
+    # With nothing left out the mean difference is the difference of the means.
+    assert second.difference.exact
+    assert second.difference.low <= second.difference.value <= second.difference.high
+
+
+def test_one_judge_has_no_difference(lone):
+    rows = judge_rows(lone.metrics.part("subjects", "behind"), lone.primary)
+    assert [row.difference for row in rows] == [None] * 3

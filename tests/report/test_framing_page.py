@@ -140,6 +140,17 @@ def test_judges_cards_show_what_should_not_matter(framing):
     assert "refusal, sampled 26 0.81 (0.61 to 0.93) 0.95 (0.77 to 1.00)" in words
 
 
+def test_effects_stand_side_by_side_by_judge(page, framing):
+    judges = section(page, "framing-judges")
+    words = words_of(judges)
+    assert "Does the effect depend on who judges?" in words
+    assert "prototype minus this judge" in words
+    assert words.count("the judge of the claims") == 3 * len(framing.subjects)
+    entry = framing.metrics.part("subjects", "organism", "judge_differences", "lexical")
+    estimate = entry.number("refusal_E-N", "estimate")
+    assert f"{100 * estimate:+.1f}".replace("-", "\N{MINUS SIGN}") in words
+
+
 def test_pilot_is_called_a_pilot(page):
     assert "a pilot of 8 items" in words_of(section(page, "framing-verdict"))
 

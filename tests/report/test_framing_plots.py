@@ -5,14 +5,10 @@ import pytest
 from parallax.params import load_params
 from parallax.report.drawing import COLOURS, as_svg
 from parallax.report.framing import judged, write_framing_plots
+from parallax.report.framing_compared import judge_rows
+from parallax.report.framing_judge_plots import draw_confusions, draw_effects, draw_kappas
 from parallax.report.framing_judges import parse_cards
-from parallax.report.framing_plots import (
-    draw_confusions,
-    draw_forest,
-    draw_kappas,
-    draw_slopes,
-    framing_figures,
-)
+from parallax.report.framing_plots import draw_forest, draw_slopes, framing_figures
 
 SUBJECTS = ("organism", "behind")
 
@@ -32,6 +28,13 @@ def cards(framing):
     return parse_cards(framing.judges, framing.primary)
 
 
+def by_judge(framing):
+    return {
+        subject: judge_rows(framing.metrics.part("subjects", subject), framing.primary)
+        for subject in SUBJECTS
+    }
+
+
 def test_plots_are_the_same_bytes_twice(framing, params, tmp_path):
     for name in ("one", "two"):
         write_framing_plots(tmp_path / name, framing, params)
@@ -40,6 +43,7 @@ def test_plots_are_the_same_bytes_twice(framing, params, tmp_path):
         "framing_confusions.png",
         "framing_contrasts.png",
         "framing_items.png",
+        "framing_judge_effects.png",
         "framing_kappas.png",
     ]
     for file in files:
@@ -87,7 +91,7 @@ def test_what_was_not_measured_is_said(effects):
 
 def test_plots_outside_the_page_name_the_judge(effects, framing, cards):
     items = judged(framing.item_effects, framing.primary)
-    figures = dict(framing_figures(effects, items, cards, SUBJECTS, 0.1))
+    figures = dict(framing_figures(effects, items, cards, SUBJECTS, by_judge(framing), 0.1))
     for name in ("framing_contrasts", "framing_items"):
         assert figures[name].get_supxlabel() == "under this judge (prototype, kappa 0.76)"
 
@@ -153,12 +157,39 @@ def test_confusions_show_their_counts(cards):
     assert texts[:5] == ["22", "0", "0", "0", "4"]
 
 
+def test_effects_under_each_judge_and_their_differences_are_drawn(framing):
+    rows = by_judge(framing)
+    figure = draw_effects(rows, 0.1)
+    left, right = figure.axes[:2]
+    titles = [axes.get_title(loc="left") for axes in figure.axes]
+    assert titles[:2] == ["organism: effect (points)", "organism: prototype minus the other"]
+    drawn = [list(line.get_xdata()) for line in left.lines]
+    for row in rows["organism"]:
+        assert [100 * row.effect.low, 100 * row.effect.high] in drawn
+    markers = [line for line in left.lines if line.get_marker() == "s" and len(line.get_xdata())]
+    assert len(markers) == 3
+    # The other judge's three differences, and nothing for the primary judge.
+    bars = [line for line in right.lines if line.get_marker() in ("o", "s")]
+    assert [line.get_marker() for line in bars] == ["s"] * 3
+    assert [label.get_text() for label in left.get_yticklabels()] == [
+        row.name for row in rows["organism"][::2]
+    ]
+
+
+def test_with_one_judge_there_is_nothing_to_compare(framing, cards):
+    items = judged(framing.item_effects, framing.primary)
+    effects = judged(framing.effects, framing.primary)
+    names = dict(framing_figures(effects, items, cards[:1], SUBJECTS, {}, 0.1))
+    assert "framing_judge_effects" not in names
+
+
 def test_drawings_hold_the_pages_colours_alone(effects, cards, framing):
     figures = (
         draw_forest(effects, SUBJECTS, 0.1),
         draw_slopes(judged(framing.item_effects, framing.primary), SUBJECTS),
         draw_kappas(cards),
         draw_confusions(cards),
+        draw_effects(by_judge(framing), 0.1),
     )
     for figure in figures:
         svg = as_svg(figure, "x", "alt")

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from parallax.errors import DataError
-from parallax.files import read_json, read_table, write_table
+from parallax.files import read_json, read_table, write_json, write_table
 from parallax.stages.analyse import build_parser, main
 
 TOP = Path(__file__).parents[2]
@@ -19,6 +19,17 @@ WRITTEN = ("framing.json", "headline.json", "effects.parquet", "item_effects.par
 REFUSAL = [6, 1, 7, 1, 5, 1, 1, 4, 2, 3, 1, 4, -1, -2]
 HARMFUL = [1, 1, 1, 1, 2, 4]
 MIXED = [3, 5, -1, 2, 0, 4, 6, -2, 1, 3, 2, 4, -3, 5, 0, 1, 0, 2, 0, 1]
+
+
+RATES = {"sensitivity": {"value": 1.0}, "specificity": {"value": 0.75}}
+PROXY = {
+    "source": "proxy",
+    "passed": True,
+    "items": {"equivalent": 20, "doubtful": 0},
+    "human": None,
+    "gate": {"rule": "both"},
+    "test": {"both": RATES},
+}
 
 
 def load_sample():
@@ -35,6 +46,7 @@ sample = load_sample()
 @pytest.fixture
 def folder(place):
     set_params()
+    write_json(Path("audit.json"), PROXY)
     return place
 
 
@@ -54,7 +66,7 @@ def run():
     words = [f"--{name.replace('_', '-')}={name}.parquet" for name in inputs]
     words += ["--items=items.jsonl", "--cards=judges.json", "--sensitivity=sensitivity.json"]
     words += [f"--{p}={p.replace('-', '_')}.parquet" for p in ("effects", "item-effects")]
-    words += ["--analysis=framing.json", "--metrics=headline.json"]
+    words += ["--analysis=framing.json", "--metrics=headline.json", "--audit=audit.json"]
     summary = main(build_parser().parse_args(words))
     return summary, strict_json(Path("framing.json")), read_table(Path("effects.parquet"))
 
@@ -391,7 +403,7 @@ def test_metrics_are_of_bounded_size_and_start_with_the_headline(folder):
     set_params(("tiny", "large"))
     sample.make_experiment(folder, arms=("E", "D", "N", "content_free", "no_frame"))
     _, metrics, _ = run()
-    assert list(metrics) == ["headline", "models", "settings", "subjects"]
+    assert list(metrics) == ["headline", "models", "paraphrases", "settings", "subjects"]
     assert Path("framing.json").stat().st_size < 200_000
 
 
@@ -412,3 +424,37 @@ def test_the_headline_reaches_mlflow(folder, database):
     assert set(WRITTEN) - {"headline.json"} <= files
     assert metrics["headline"] == read_json(Path("headline.json"))
     assert metrics == read_json(Path("framing.json"))
+
+
+def test_the_audit_of_the_paraphrases_is_told_with_its_own_figures_alone(folder):
+    sample.make_experiment(folder)
+    set_params(("tiny", "large"))
+    summary, metrics, _ = run()
+    audit = {"source": "proxy", "passed": True, "items": 20, "equivalent": 20}
+    audit |= {"sensitivity": 1.0, "specificity": 0.75}
+    assert metrics["paraphrases"] == audit
+    assert strict_json(Path("headline.json"))["large"]["paraphrases"] == audit
+    assert "paraphrases audited by proxy" in summary
+
+    people = {
+        "annotators": 3,
+        "questions": {"intent": {"value": None, "observed": 1.0}},
+        "catches": {"1": {"pairs": 2, "failed": []}, "2": {"pairs": 2, "failed": ["c1"]}},
+        "adjudicated": {"i1": True},
+    }
+    write_json(Path("audit.json"), PROXY | {"source": "human", "human": people})
+    summary, metrics, _ = run()
+    assert metrics["headline"]["tiny"]["paraphrases"] == {
+        **{"source": "human", "passed": True, "items": 20, "equivalent": 20},
+        **{"annotators": 3, "adjudicated": 1, "catches": 4, "catches_failed": 1},
+        **{"alpha": {"intent": None}, "agreement": {"intent": 1.0}},
+    }
+    assert "paraphrases audited by human" in summary
+
+
+def test_an_audit_without_its_figures_is_refused(folder):
+    sample.make_experiment(folder)
+    set_params(("tiny", "large"))
+    write_json(Path("audit.json"), PROXY | {"source": "human"})
+    with pytest.raises(DataError, match=r"audit\.json: no audit's report"):
+        run()

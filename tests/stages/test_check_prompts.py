@@ -66,7 +66,7 @@ def write_world(world):
     Path("frames.yaml").write_text(yaml.safe_dump(world.frames))
     for name in ("prompts", "pairs", "audit"):
         write_table(Path(f"{name}.parquet"), getattr(world, name))
-    write_json(Path("audit.json"), {"gate": {"passed": world.passed}})
+    write_json(Path("audit.json"), {"source": "proxy", "passed": world.passed})
 
 
 @pytest.fixture
@@ -97,7 +97,10 @@ def test_untouched_files_pass_and_the_report_has_the_same_bytes_twice(run):
     assert report["success"] is True
     rows = sum(check["rows_checked"] for check in report["checks"])
     count = len(report["checks"])
-    assert out == f"check_prompts: {count} checks of {rows} rows passed -> checks.json\n"
+    assert out == (
+        "check_prompts: paraphrases audited by a proxy, not people;"
+        f" {count} checks of {rows} rows passed -> checks.json\n"
+    )
     first = hashlib.sha256(Path("checks.json").read_bytes()).hexdigest()
     assert run()[0] == 0
     assert hashlib.sha256(Path("checks.json").read_bytes()).hexdigest() == first
@@ -138,8 +141,8 @@ def render(place):
         prompts.main(prompts.build_parser().parse_args(line.split()))
         pairs = read_table(Path("pairs.parquet"))
         audit = pd.DataFrame({"item": pairs["item"], "equivalent": True, "reason": ""})
-        write_table(Path("audit.parquet"), audit)
-        write_json(Path("audit.json"), {"gate": {"passed": True}})
+        write_table(Path("audit.parquet"), audit.assign(source="proxy"))
+        write_json(Path("audit.json"), {"source": "proxy", "passed": True})
         return read_table(Path("prompts.parquet"))
 
     return call
@@ -199,15 +202,52 @@ def test_a_carrier_per_frame_is_refused_before_anything_is_rendered(render):
 
 @pytest.mark.parametrize(
     "content",
-    ["[]", "{}", '{"gate": true}', '{"gate": {}}', '{"gate": {"passed": "yes"}}'],
+    [
+        "[]",
+        "{}",
+        '{"passed": true}',
+        '{"source": "proxy", "passed": "yes"}',
+        '{"source": ["proxy"]}',
+    ],
 )
-def test_an_audit_report_without_a_verdict_is_an_error_of_its_check(run, content):
+def test_an_audit_report_without_source_or_verdict_is_refused(run, content):
     write_world(WORLD.make_world())
     Path("audit.json").write_text(content)
     code, _, err = run()
     assert code == 1
+    assert err.startswith("error: audit.json: want a source, proxy or human, and passed, true or")
+
+
+def test_people_and_a_proxy_are_never_taken_for_each_other(run):
+    world = WORLD.make_world()
+    write_world(world)
+    write_json(Path("audit.json"), {"source": "human", "passed": True})
+    code, _, err = run()
+    assert code == 1
     assert err.startswith(
-        "audit_passed: not evaluated, audit.json: want gate.passed, true or false"
+        "paraphrases_audited, paraphrases_equivalent: not evaluated, audit.parquet: item fraud-h1:"
+        " judged by proxy, in an audit by human"
+    )
+    world.audit["source"] = "human"
+    write_table(Path("audit.parquet"), world.audit)
+    assert run()[1].startswith("check_prompts: paraphrases audited by people; ")
+    texts = {
+        check["name"]: check["description"] for check in read_json(Path("checks.json"))["checks"]
+    }
+    for name in ("paraphrases_equivalent", "audit_passed"):
+        assert texts[name].endswith("audited by people.") and "proxy, not" not in texts[name]
+
+
+def test_an_item_that_people_refuse_is_named(run):
+    world = WORLD.make_world()
+    world.audit["source"] = "human"
+    world.audit.loc[0, ["equivalent", "reason"]] = False, "1 of 3 annotators say yes"
+    write_world(world)
+    write_json(Path("audit.json"), {"source": "human", "passed": True})
+    code, _, err = run()
+    assert code == 1
+    assert err.startswith(
+        "paraphrases_equivalent: fraud-h1: verdict not equivalent (1 of 3 annotators say yes)"
     )
 
 

@@ -1,4 +1,5 @@
 import itertools
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from parallax.stats.agreement import (
     encode_ratings,
     fleiss_kappa,
     krippendorff_alpha,
+    observed_agreement,
     one_against_rest,
 )
 
@@ -82,6 +84,55 @@ def test_krippendorffs_published_example_with_missing_data():
     # unit 12 has a single rating
     assert (found.units, found.excluded) == (11, 1)
     assert found.low < found.value < found.high <= 1
+
+
+def coincidence_matrix(ratings, categories):
+    """Krippendorff (2011), step 2: o_ck = sum_u (ordered pairs c, k in u) / (m_u - 1)."""
+    matrix = [[Fraction(0)] * categories for _ in range(categories)]
+    for unit in ratings.tolist():
+        codes = [code for code in unit if code != MISSING]
+        for a, b in itertools.permutations(codes, 2):
+            matrix[a][b] += Fraction(1, len(codes) - 1)
+    return matrix
+
+
+def test_krippendorffs_published_coincidences_give_the_same_alpha():
+    matrix = coincidence_matrix(observers(), 5)
+    third = Fraction(1, 3)
+    # The matrix as published, rows and columns 1 to 5.
+    assert matrix == [
+        [7, 4 * third, third, third, 0],
+        [4 * third, 10, 4 * third, third, 0],
+        [third, 4 * third, 8, third, 0],
+        [third, third, third, 4, 0],
+        [0, 0, 0, 0, 3],
+    ]
+    # n_c = 9, 13, 10, 5, 3; n = 40. Outside the diagonal stand 40 - 32 = 8, and
+    # sum_c n_c (n - n_c) = 1600 - (81 + 169 + 100 + 25 + 9) = 1216:
+    # alpha = 1 - 39 * 8 / 1216 = 113 / 152.
+    totals = [sum(row) for row in matrix]
+    n = sum(totals)
+    apart = n - sum(matrix[c][c] for c in range(5))
+    alpha = 1 - (n - 1) * apart / sum(c * (n - c) for c in totals)
+    assert alpha == Fraction(113, 152)
+    assert krippendorff_alpha(observers(), rng()).value == pytest.approx(float(alpha), abs=1e-9)
+
+
+def test_observed_agreement_is_the_share_of_equal_pairs():
+    # Units of 3, 3 and 2 ratings; the fourth has one. Equal pairs: 3 of 3, 1 of 3, 0 of 1.
+    ratings = np.array([[1, 1, 1], [1, 0, 1], [0, 1, MISSING], [1, MISSING, MISSING]])
+    assert observed_agreement(ratings) == pytest.approx((1 + 1 / 3 + 0) / 3)
+    assert observed_agreement(np.ones((4, 3), dtype=np.int64)) == 1
+    assert np.isnan(observed_agreement(np.full((2, 3), MISSING)))
+
+
+def test_one_stray_answer_among_equal_ones_brings_alpha_to_zero():
+    # 20 pairs, 3 annotators, one "no": n = 60, n_no = 1, D_o = 2 / 60 and
+    # D_e = 2 * 1 * 59 / (60 * 59) = 2 / 60; of 60 pairs of answers 58 are equal.
+    ratings = np.ones((20, 3), dtype=np.int64)
+    ratings[4, 1] = 0
+    assert krippendorff_alpha(ratings, rng()).value == pytest.approx(0, abs=1e-12)
+    assert observed_agreement(ratings) == pytest.approx(58 / 60)
 
 
 def test_krippendorffs_published_two_observer_examples():

@@ -73,7 +73,7 @@ class World:
         self.pairs = pairs_table(chosen)
         self.audit = pd.DataFrame(
             {"item": [item.id for item in chosen], "equivalent": True, "reason": ""}
-        )
+        ).assign(source="proxy")
 
     def wording(self, name):
         """The clauses of a wording of the length-matched set, by arm."""
@@ -310,7 +310,7 @@ def paraphrase_not_equivalent(world):
     world.audit.loc[row, ["equivalent", "reason"]] = False, "negation"
 
 
-@fault(audit_passed="audit: passed False")
+@fault(audit_passed="audit by a proxy, not people: passed False")
 def audit_below_its_gate(world):
     world.passed = False
 

@@ -78,9 +78,12 @@ def evaluate(world, **changes):
         "prompts": lambda: world.prompts,
         "pairs": lambda: world.pairs,
         "audit": lambda: world.audit,
-        "audit_passed": lambda: world.passed,
+        "source": "proxy",
+        "audit_passed": world.passed,
     }
-    return run_checks(prompt_checks(), prompt_frames(Inputs(**inputs | changes), PLAN, READING))
+    return run_checks(
+        prompt_checks("proxy"), prompt_frames(Inputs(**inputs | changes), PLAN, READING)
+    )
 
 
 def failures(report):
@@ -116,11 +119,11 @@ def test_a_planted_fault_fails_its_checks_alone_and_they_name_its_row(name):
 
 def test_every_check_is_tripped_by_a_planted_fault():
     tripped = {check for _, findings in WORLD.FAULTS.values() for check in findings}
-    assert tripped == {check.name for check in prompt_checks()}
+    assert tripped == {check.name for check in prompt_checks("proxy")}
 
 
 def test_every_check_has_a_description_of_its_own():
-    descriptions = [check.description for check in prompt_checks()]
+    descriptions = [check.description for check in prompt_checks("proxy")]
     assert len(set(descriptions)) == len(descriptions)
     assert all(text.endswith(".") and text.count(" ") > 4 for text in descriptions)
 
@@ -188,7 +191,9 @@ def test_a_text_that_is_none_is_an_error_with_its_place():
     world.prompts["body"] = world.prompts["body"].astype(object)
     world.prompts.loc[world.one(), "body"] = None
     failed = failures(evaluate(world))
-    assert set(failed) == {check.name for check in prompt_checks() if check.frame == "prompts"}
+    assert set(failed) == {
+        check.name for check in prompt_checks("proxy") if check.frame == "prompts"
+    }
     assert {check["error"] for check in failed.values()} == {
         "prompts.parquet: row 0, column body: None; want a text"
     }
@@ -207,7 +212,7 @@ def test_a_missing_column_is_an_error_of_the_checks_that_need_it(table, column, 
     world = WORLD.make_world()
     setattr(world, table, getattr(world, table).drop(columns=column))
     failed = failures(evaluate(world))
-    assert set(failed) == {check.name for check in prompt_checks() if check.frame in frames}
+    assert set(failed) == {check.name for check in prompt_checks("proxy") if check.frame in frames}
     start = f"{table}.parquet: missing column {column}; "
     assert all(check["error"].startswith(start) for check in failed.values())
 
@@ -236,8 +241,14 @@ def test_all_shipped_items_pass_in_every_wording_and_arm(clause_set):
         prompts=lambda: prompts_table(plan_prompts(items, specs, plan.arms), items),
         pairs=lambda: pairs_table(items),
         audit=lambda: pd.DataFrame(
-            {"item": [item.id for item in items], "equivalent": True, "reason": ""}
+            {
+                "item": [item.id for item in items],
+                "equivalent": True,
+                "reason": "",
+                "source": "proxy",
+            }
         ),
-        audit_passed=lambda: True,
+        source="proxy",
+        audit_passed=True,
     )
-    assert failures(run_checks(prompt_checks(), prompt_frames(inputs, plan, READING))) == {}
+    assert failures(run_checks(prompt_checks("proxy"), prompt_frames(inputs, plan, READING))) == {}

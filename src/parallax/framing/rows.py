@@ -118,7 +118,9 @@ def _check_columns(row: Row, columns: Sequence[str], optional: Sequence[str] | N
 
 
 def _read_csv(path: Path, text: str) -> Iterator[Row]:
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    # Spreadsheets in many countries save with semicolons, and some with tabs.
+    separator = max(",;\t", key=text.partition("\n")[0].count)
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=separator)
     header: list[str] = []
     begin = 1
     try:

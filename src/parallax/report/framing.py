@@ -15,6 +15,7 @@ from parallax.report.drawing import as_svg, write_figures
 from parallax.report.figures import Figures
 from parallax.report.framing_audit import KINDS, build_audit
 from parallax.report.framing_inputs import FramingInputs
+from parallax.report.framing_judge_plots import draw_confusions, draw_effects, draw_kappas
 from parallax.report.framing_judges import (
     Card,
     agreement_rows,
@@ -55,10 +56,12 @@ def build_framing(inputs: FramingInputs, params: Params) -> list[Section]:
     """
     cards = parse_cards(inputs.judges, inputs.primary)
     verdict = judge_framing(inputs.metrics, cards[0], params.analysis)
+    audit = build_audit(inputs.audit, inputs.audited, inputs.pairs)
     common: dict[str, object] = {
         "scope": verdict.scope,
         "level": 1 - params.analysis.alpha,
         "settings": params.analysis,
+        "audit": audit,
         "categories": CATEGORY_LABELS,
         "primary": inputs.primary,
         "span": span,
@@ -85,7 +88,12 @@ def build_framing(inputs: FramingInputs, params: Params) -> list[Section]:
             _familiarity(inputs),
         ),
         *_models(inputs),
-        Section("framing-judges", "The judges", "framing_judges", _judges(inputs, cards)),
+        Section(
+            "framing-judges",
+            "The judges",
+            "framing_judges",
+            _judges(inputs, cards, params.analysis.smallest_effect),
+        ),
         Section("framing-checks", "Checks of the prompts", "framing_checks", _checks(inputs)),
         Section("framing-log", "The responses", "framing_log", _log(inputs)),
         Section(
@@ -111,6 +119,7 @@ def write_framing_plots(folder: Path, inputs: FramingInputs, params: Params) -> 
             judged(inputs.item_effects, inputs.primary),
             parse_cards(inputs.judges, inputs.primary),
             inputs.subjects,
+            _by_judge(inputs),
             params.analysis.smallest_effect,
         ),
     )
@@ -207,30 +216,40 @@ def _models(inputs: FramingInputs) -> list[Section]:
     return [Section("framing-models", "Model against model", "framing_models", data)]
 
 
-def _judges(inputs: FramingInputs, cards: tuple[Card, ...]) -> dict[str, object]:
+def _by_judge(inputs: FramingInputs) -> dict[str, tuple[compared.JudgeRow, ...]]:
+    return {
+        subject: compared.judge_rows(inputs.metrics.part("subjects", subject), inputs.primary)
+        for subject in inputs.subjects
+    }
+
+
+def _judges(
+    inputs: FramingInputs, cards: tuple[Card, ...], smallest_effect: float
+) -> dict[str, object]:
     kappas = as_svg(
-        plots.draw_kappas(cards), "kappas", "Kappa of each judge with the labels; figures below"
+        draw_kappas(cards), "kappas", "Kappa of each judge with the labels; figures below"
     )
     confusions = as_svg(
-        plots.draw_confusions(cards), "confusions", "Labels against verdicts; figures below"
+        draw_confusions(cards), "confusions", "Labels against verdicts; figures below"
     )
-    subjects = {name: inputs.metrics.part("subjects", name) for name in inputs.subjects}
-    differences = {
-        subject: tuple(
-            row
-            for judge, found in figures.parts("judge_differences").items()
-            for row in compared.difference_rows(judge, found)
-        )
-        for subject, figures in subjects.items()
-    }
+    by_judge = _by_judge(inputs)
+    effects = as_svg(
+        draw_effects(by_judge, smallest_effect),
+        "judge-effects",
+        "Each contrast under every judge, and paired differences; figures in the table",
+    )
     return {
         "cards": cards,
         "kappas": Markup(kappas),
         "confusions": Markup(confusions),
         "controls": parse_controls(inputs.sensitivity, inputs.subjects, inputs.primary),
         "echoes": parse_echo(inputs.sensitivity, inputs.subjects),
-        "agreement": {s: agreement_rows(found) for s, found in subjects.items()},
-        "differences": {subject: rows for subject, rows in differences.items() if rows},
+        "agreement": {
+            subject: agreement_rows(inputs.metrics.part("subjects", subject))
+            for subject in inputs.subjects
+        },
+        "by_judge": by_judge if len(cards) > 1 else {},
+        "effects": Markup(effects),
         "primary": cards[0],
         "frames": FRAMES,
         "contrasts": CONTRASTS,
@@ -238,8 +257,7 @@ def _judges(inputs: FramingInputs, cards: tuple[Card, ...]) -> dict[str, object]
 
 
 def _checks(inputs: FramingInputs) -> dict[str, object]:
-    audit = build_audit(inputs.audit, inputs.audited, inputs.pairs)
-    return {"checks": inputs.checks, "audit": audit, "kinds": KINDS}
+    return {"checks": inputs.checks, "kinds": KINDS}
 
 
 def _log(inputs: FramingInputs) -> dict[str, object]:

@@ -1,9 +1,10 @@
-"""The semantic audit as the page shows it: what the proxy can tell, and what it doubts."""
+"""The semantic audit as the page shows it: who answered, how far to believe it, what is doubted."""
 
 import dataclasses
 from typing import TYPE_CHECKING
 
 from parallax.report.figures import Figures
+from parallax.report.framing_people import PeopleView, build_people
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,21 +45,25 @@ class RuleRow:
 
 @dataclasses.dataclass(frozen=True)
 class AuditedItem:
-    """The two versions of an item, their cosine, and what the audit says of them."""
+    """The two versions of an item, their cosine, and what proxy and audit say of them."""
 
     item: str
     a: str
     b: str
     cosine: float
+    proxy_equivalent: bool
     equivalent: bool
     reason: str
 
 
 @dataclasses.dataclass(frozen=True)
 class AuditView:
-    """The audit; `source` says who answered, and people's answers are never a proxy's."""
+    """The audit; `people` is None where a proxy answered, and its word is never called theirs.
 
-    source: str
+    `rules`, the proxy's, and their gate are there in any case; `passed` is that of who answered.
+    """
+
+    people: PeopleView | None
     rules: tuple[RuleRow, ...]
     least_sensitivity: float
     least_specificity: float
@@ -75,6 +80,19 @@ class AuditView:
         """The items whose versions may ask for different things."""
         return tuple(item for item in self.items if not item.equivalent)
 
+    @property
+    def auditor(self) -> str:
+        """Who answered, in words."""
+        return "annotators" if self.people else "proxy"
+
+    @property
+    def status(self) -> str:
+        """Who says that the versions ask for the same, as a sentence."""
+        alike = f"{len(self.items) - len(self.doubted)} of {len(self.items)}"
+        by = f"{self.people.annotators} annotators" if self.people else "a proxy, not by people"
+        gate = "" if self.passed else "; that audit failed its gate"
+        return f"The two versions of a request ask for the same in {alike} items by {by}{gate}."
+
 
 def build_audit(audit: Figures, audited: "pd.DataFrame", pairs: "pd.DataFrame") -> AuditView:
     """Return the audit of the items; `pairs` has their texts.
@@ -85,15 +103,15 @@ def build_audit(audit: Figures, audited: "pd.DataFrame", pairs: "pd.DataFrame") 
     judging = audit.text("gate", "rule")
     audit.part("test", judging)
     table = audited.merge(pairs, on="item", how="left").sort_values("item")
-    columns = ("item", "a", "b", "cosine", "equivalent", "reason")
+    columns = ("item", "a", "b", "cosine", "proxy_equivalent", "equivalent", "reason")
     return AuditView(
-        source=audit.text("source"),
+        people=build_people(audit.part("human")) if audit.text("source") == "human" else None,
         rules=tuple(
             _rule(name, name == judging, found) for name, found in _ordered(audit.parts("test"))
         ),
         least_sensitivity=audit.number("gate", "least_sensitivity"),
         least_specificity=audit.number("gate", "least_specificity"),
-        passed=audit.flag("gate", "passed"),
+        passed=audit.flag("passed"),
         items=tuple(
             AuditedItem(*row)
             for row in zip(*(table[name].tolist() for name in columns), strict=True)

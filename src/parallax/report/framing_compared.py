@@ -59,6 +59,33 @@ class DifferenceRow:
     label: str
 
 
+@dataclasses.dataclass(frozen=True)
+class Span:
+    """A difference with its interval, fractions of 1, its p-values and its label."""
+
+    value: float
+    low: float
+    high: float
+    p: float
+    adjusted: float
+    exact: bool
+    label: str
+
+
+@dataclasses.dataclass(frozen=True)
+class JudgeRow:
+    """A preregistered contrast under one judge.
+
+    `difference` is the effect under the primary judge minus this one, item by item; None for the
+    primary judge itself.
+    """
+
+    name: str
+    judge: str
+    effect: Span
+    difference: Span | None
+
+
 def name_contrast(short: str) -> str:
     """Return the words for a contrast's short name: "harmful_E-D" is "harmful compliance E − D"."""
     outcome, contrast = split_name(short)
@@ -114,6 +141,31 @@ def _missing_none(table: "pd.DataFrame") -> list[int | None]:
     import pandas as pd
 
     return [None if pd.isna(value) else int(value) for value in table["tertile"]]
+
+
+def judge_rows(subject: Figures, primary: str) -> tuple[JudgeRow, ...]:
+    """Return a subject's preregistered contrasts, each under every judge, the primary one first."""
+    judges = sorted(subject.part("judges").names, key=lambda name: (name != primary, name))
+    names = [short for short, _ in ordered(subject.parts("judges", primary, "primary"))]
+    return tuple(
+        JudgeRow(
+            name=name_contrast(short),
+            judge=judge,
+            effect=_span(subject.part("judges", judge, "primary", short), "p_adjusted"),
+            difference=None
+            if judge == primary
+            else _span(subject.part("judge_differences", judge, short), "p_holm"),
+        )
+        for short in names
+        for judge in judges
+    )
+
+
+def _span(entry: Figures, adjusted: str) -> Span:
+    value, low, high, p = (entry.number(key) for key in ("estimate", "low", "high", "p"))
+    return Span(
+        *(value, low, high, p, entry.number(adjusted)), entry.flag("exact"), entry.text("label")
+    )
 
 
 def pair_rows(metrics: Figures) -> dict[str, tuple[DifferenceRow, ...]]:

@@ -20,6 +20,7 @@ _EFFECTS = (
     "label",
 )
 _ITEM_EFFECTS = ("subject", "judge", "outcome", "item", "E", "D", "N")
+_AUDITED = ("item", "cosine", "proxy_equivalent", "equivalent", "reason")
 _PROMPTS = ("item", "paraphrase", "arm", "wording", "text", "start", "end", "body")
 _FAMILIARITY = ("subject", "item", "min_k_pp", "zlib_ratio", "rouge_l", "overlap", "tertile")
 
@@ -89,7 +90,7 @@ def read_framing_inputs(
         responses=result("responses", (*_KEY, "response", "finish")),
         verdicts=result("verdicts", (*_KEY, "judge", "category", "reason")),
         familiarity=result("familiarity", _FAMILIARITY),
-        audited=result("audit", ("item", "cosine", "equivalent", "reason")),
+        audited=result("audit", _AUDITED),
         prompts=table(prompts, _PROMPTS),
         pairs=table(pairs, ("item", "topic", "a", "b")),
         judges=figures(judges),

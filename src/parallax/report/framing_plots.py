@@ -1,6 +1,6 @@
-"""The framing half's plots: contrasts with intervals, items between frames, judges and labels."""
+"""The framing half's plots: contrasts with intervals, items between frames."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import matplotlib
@@ -8,6 +8,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from parallax.report.drawing import COLOURS, STYLE
+from parallax.report.framing_compared import JudgeRow
+from parallax.report.framing_judge_plots import draw_confusions, draw_effects, draw_kappas
 from parallax.report.framing_judges import Card, name_judge
 from parallax.report.framing_words import (
     CATEGORIES,
@@ -27,15 +29,6 @@ _PANELS = {
     "exploratory": "exploratory (points)",
     "log_odds": "log-odds, exploratory (nats)",
 }
-# Okabe and Ito's colours and a marker each, so that neither alone has to tell judges apart.
-_JUDGE_LOOKS = (
-    ("retain", "o"),
-    ("forget", "s"),
-    ("real", "^"),
-    ("yardstick", "D"),
-    ("ink", "v"),
-    ("muted", "P"),
-)
 _ROW = 0.27  # inches a row of a forest plot takes
 
 
@@ -159,83 +152,17 @@ def _draw_items(axes: "Axes", table: "pd.DataFrame") -> None:
     axes.set_axisbelow(True)
 
 
-def draw_kappas(cards: Sequence[Card]) -> Figure:
-    """Draw each judge's kappa with its 95 % interval, over all and for each category it can give.
-
-    Dotted: what a primary judge must reach.
-    """
-    told = [name for name in CATEGORY_LABELS if any(name in card.outcomes for card in cards)]
-    rows = {"": "all categories", **{name: CATEGORY_LABELS[name] for name in told}}
-    with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=(5.6, 0.55 * len(rows) + 0.22 * len(cards) + 0.7))
-        axes = figure.subplots()
-        for n, card in enumerate(cards):
-            role, marker = _JUDGE_LOOKS[n % len(_JUDGE_LOOKS)]
-            shift = 0.16 * (n - (len(cards) - 1) / 2)
-            for place, name in enumerate(rows):
-                kappa = card.kappa_of(name) if name else card.kappa
-                if kappa is None:
-                    continue
-                axes.plot(
-                    [kappa.low, kappa.high], [place + shift] * 2, color=COLOURS[role], linewidth=1.5
-                )
-                axes.plot(
-                    kappa.value,
-                    place + shift,
-                    marker=marker,
-                    markersize=6.5,
-                    color=COLOURS[role],
-                    linestyle="none",
-                    label=card.name if place == 0 else None,
-                )
-        axes.axvline(cards[0].least_kappa, color=COLOURS["muted"], linewidth=1, linestyle=":")
-        axes.set_yticks(range(len(rows)), rows.values())
-        axes.set_ylim(len(rows) - 0.5, -0.5)
-        axes.set_xlabel("Cohen's kappa with the labels (1 = always alike)")
-        axes.set_xlim(right=1.0)
-        axes.grid(True, axis="x")
-        axes.tick_params(left=False)
-        figure.legend(loc="outside upper left", ncols=4)
-        return figure
-
-
-def draw_confusions(cards: Sequence[Card]) -> Figure:
-    """Draw how often each label was given each verdict, a panel a judge; counts in the cells."""
-    with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=(0.9 + 4.4 * len(cards), 3.4))
-        for card, axes in zip(cards, figure.subplots(1, len(cards), squeeze=False)[0], strict=True):
-            _draw_confusion(axes, card)
-            axes.set_title(f"{card.name}, {card.responses} responses")
-        return figure
-
-
-def _draw_confusion(axes: "Axes", card: Card) -> None:
-    for y, row in enumerate(card.confusion):
-        total = sum(row)
-        for x, count in enumerate(row):
-            share = count / total if total else 0.0
-            shade = matplotlib.patches.Rectangle(
-                (x - 0.5, y - 0.5), 1, 1, facecolor=COLOURS["retain"], alpha=0.65 * share
-            )
-            axes.add_patch(shade)
-            axes.text(x, y, str(count), ha="center", va="center", color=COLOURS["ink"])
-    labels = [CATEGORY_LABELS.get(name, name).replace(" ", "\n", 1) for name in card.columns]
-    axes.set_xticks(range(len(labels)), labels, fontsize=7.5)
-    axes.set_yticks(range(len(card.outcomes)), labels[: len(card.outcomes)], fontsize=7.5)
-    axes.set_xlim(-0.5, len(labels) - 0.5)
-    axes.set_ylim(len(card.outcomes) - 0.5, -0.5)
-    axes.set(xlabel="verdict", ylabel="label")
-    axes.tick_params(left=False, bottom=False)
-
-
 def framing_figures(
     effects: "pd.DataFrame",
     item_effects: "pd.DataFrame",
     cards: Sequence[Card],
     subjects: Sequence[str],
+    by_judge: Mapping[str, Sequence[JudgeRow]],
     smallest_effect: float,
 ) -> Iterator[tuple[str, Figure]]:
     """Yield the plots for `dvc plots` by name; the effects are those under the first card's judge.
+
+    `by_judge` holds each subject's effects under every judge; with one judge they are not drawn.
 
     Outside the page no caption names the judge: the figures do it.
     """
@@ -247,3 +174,5 @@ def framing_figures(
         yield name, figure
     yield "framing_kappas", draw_kappas(cards)
     yield "framing_confusions", draw_confusions(cards)
+    if len(cards) > 1:
+        yield "framing_judge_effects", draw_effects(by_judge, smallest_effect)

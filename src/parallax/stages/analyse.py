@@ -19,6 +19,7 @@ def build_parser() -> argparse.ArgumentParser:
         ("items", "JSONL"),
         ("cards", "JSON"),
         ("sensitivity", "JSON"),
+        ("audit", "JSON"),
     ):
         parser.add_argument(f"--{name}", type=Path, required=True, metavar=kind)
     for name, kind in (
@@ -40,6 +41,7 @@ def main(args: argparse.Namespace) -> str:
     params = load_params()  # before the slow imports: a misspelt key is told at once
     from tqdm import tqdm
 
+    from parallax.framing.analysis.audited import add_audit, read_audit
     from parallax.framing.analysis.comparisons import order_pair
     from parallax.framing.analysis.experiment import analyse_experiment
     from parallax.framing.analysis.logs import read_logs
@@ -57,7 +59,7 @@ def main(args: argparse.Namespace) -> str:
         [subject.name for subject in params.subjects],
         params.judging.names,
     )
-    sensitivity = read_json(args.sensitivity)
+    sensitivity, audit = read_json(args.sensitivity), read_audit(args.audit)
     pairs = [order_pair(pair) for pair in params.subject_pairs]
     tables = (args.responses, args.verdicts, args.log_odds, args.familiarity)
     digests = input_digests(str(path) for path in tables)
@@ -70,16 +72,17 @@ def main(args: argparse.Namespace) -> str:
         effects = effects_table(found.effects)
         write_table(args.effects, effects)
         write_table(args.item_effects, item_effects_table(logs))
-        write_json(args.analysis, found.metrics)
-        write_json(args.metrics, found.metrics["headline"])
-        run.headline(metrics=numbers(found.metrics["headline"]))
+        metrics = add_audit(found.metrics, audit)
+        write_json(args.analysis, metrics)
+        write_json(args.metrics, metrics["headline"])
+        run.headline(metrics=numbers(metrics["headline"]))
         run.log_table("effects", effects)
         for path in (args.analysis, args.effects, args.item_effects):
             run.log_file(path)
     claims = "; ".join(
-        f"{subject}: {values['claim']}" for subject, values in found.metrics["headline"].items()
+        f"{subject}: {values['claim']}" for subject, values in metrics["headline"].items()
     )
-    return f"analyse: {claims} -> {args.metrics}"
+    return f"analyse: {claims}; paraphrases audited by {audit['source']} -> {args.metrics}"
 
 
 if __name__ == "__main__":

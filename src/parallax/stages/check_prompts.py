@@ -56,7 +56,7 @@ def main(args: argparse.Namespace) -> str:
     from parallax.tracking import flatten, input_digests, stage_run
     from parallax.validation.conclusion import conclude_checks
     from parallax.validation.prompt_tables import Plan, Reading
-    from parallax.validation.prompts import prompt_checks, prompt_frames
+    from parallax.validation.prompts import AUDITORS, prompt_checks, prompt_frames
     from parallax.validation.suite import run_checks
 
     plan = Plan(framing.clause_set, framing.wordings, framing.arms)
@@ -68,24 +68,25 @@ def main(args: argparse.Namespace) -> str:
     used = {"framing": {"item_set": framing.item_set} | dataclasses.asdict(plan)}
     paths = (args.prompts, args.pairs, args.audit, args.audit_report, args.items, args.frames)
     digests = input_digests(str(path) for path in (*paths, args.tokenizer))
+    inputs = _inputs(args, framing.item_set)
     with hold(args.out), stage_run("check_prompts", flatten(used), digests) as run:
-        report = run_checks(
-            prompt_checks(), prompt_frames(_inputs(args, framing.item_set), plan, reading)
-        )
+        report = run_checks(prompt_checks(inputs.source), prompt_frames(inputs, plan, reading))
         passed = conclude_checks(report, "prompts", args.out, run)
-    return f"check_prompts: {passed}"
+    return f"check_prompts: paraphrases audited by {AUDITORS[inputs.source]}; {passed}"
 
 
 def _inputs(args: argparse.Namespace, item_set: "ItemSet") -> "Inputs":
     from parallax.validation.prompts import Inputs
 
+    source, passed = _read_audit(args.audit_report)
     return Inputs(
         items=lambda: _read_items(args.items, item_set),
         slot=lambda: _read_slot(args.frames),
         prompts=lambda: read_table(args.prompts),
         pairs=lambda: read_table(args.pairs),
         audit=lambda: read_table(args.audit),
-        audit_passed=lambda: _read_gate(args.audit_report),
+        source=source,
+        audit_passed=passed,
     )
 
 
@@ -126,13 +127,19 @@ def _read_slot(path: Path) -> "Slot":
     )
 
 
-def _read_gate(path: Path) -> bool:
+def _read_audit(path: Path) -> tuple[str, bool]:
+    """Return who audited the paraphrases, and whether the audit reached its gate."""
+    from parallax.validation.prompts import AUDITORS
+
     report = read_json(path)
-    gate = report.get("gate") if isinstance(report, dict) else None
-    passed = gate.get("passed") if isinstance(gate, dict) else None
-    if not isinstance(passed, bool):
-        raise DataError(f"{path}: want gate.passed, true or false; run `dvc repro audit`")
-    return passed
+    values = report if isinstance(report, dict) else {}
+    source, passed = str(values.get("source")), values.get("passed")
+    if source not in AUDITORS or not isinstance(passed, bool):
+        raise DataError(
+            f"{path}: want a source, {' or '.join(AUDITORS)}, and passed, true or false; run `dvc"
+            " repro audit`"
+        )
+    return source, passed
 
 
 def _count_tokens(path: Path) -> Callable[[str], int]:

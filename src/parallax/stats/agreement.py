@@ -127,8 +127,7 @@ def fleiss_kappa(
     """
     _check(ratings)
     used, counts = _rated_counts(ratings)
-    sizes = counts.sum(axis=1)
-    shares = (counts * (counts - 1)).sum(axis=1) / (sizes * (sizes - 1))
+    shares = _equal_pairs(counts)
     per_unit = np.column_stack([np.ones_like(shares), shares, counts])
 
     def coefficient(sums: Floats) -> Floats:
@@ -169,6 +168,26 @@ def krippendorff_alpha(
         return 1 - _ratio(sums[..., 0] * (n - 1), expected)
 
     return _with_interval(per_unit, used, coefficient, rng, alpha, resamples, clusters)
+
+
+def observed_agreement(ratings: Ints) -> float:
+    """Share of equal pairs of ratings, mean over units with at least two; NaN without any.
+
+    P = mean_u sum_c n_uc (n_uc - 1) / (m_u (m_u - 1)). Shape (units, raters).
+
+    Raises:
+        DataError: a code below -1.
+    """
+    _check(ratings)
+    _, counts = _rated_counts(ratings)
+    if not len(counts):
+        return float("nan")
+    return float(_equal_pairs(counts).mean())
+
+
+def _equal_pairs(counts: Floats) -> Floats:
+    sizes = counts.sum(axis=1)
+    return np.asarray((counts * (counts - 1)).sum(axis=1) / (sizes * (sizes - 1)))
 
 
 def _with_interval(

@@ -251,15 +251,21 @@ def _compare(cells: tuple[str, ...] | None, wanted: tuple[str, ...] | None) -> t
     return differing, fuzz.ratio(*map(fold_words, cells[2:]))
 
 
-def audit_frame(audit: "pd.DataFrame", items: "pd.DataFrame") -> "pd.DataFrame":
+def audit_frame(audit: "pd.DataFrame", items: "pd.DataFrame", source: str) -> "pd.DataFrame":
     """Return one row per chosen or audited item: how often it was audited, and should have been.
 
     `verdict` is "" for equivalent versions and else what the audit says, None without an audit.
 
     Raises:
-        DataError: the audit lacks a column.
+        DataError: the audit lacks a column, or a verdict is not of `source`.
     """
-    require_columns(audit, ("item", "equivalent", "reason"), "audit.parquet")
+    require_columns(audit, ("item", "equivalent", "reason", "source"), "audit.parquet")
+    for item, other in iterate(audit, "item", "source"):
+        if other != source:
+            raise DataError(
+                f"audit.parquet: item {item}: judged by {other}, in an audit by {source}; run `dvc"
+                " repro audit`"
+            )
     verdicts = _first_cells(audit, ("equivalent", "reason"))
     chosen = set(items.loc[items["chosen"], "item"])
     frame = _count_frame(chosen, Counter(audit["item"]))

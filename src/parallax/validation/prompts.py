@@ -12,14 +12,17 @@ from parallax.validation.prompt_tables import Plan, Reading, Slot
 from parallax.validation.suite import Check, ExpectNoFindings, FrameBuilder, once
 from parallax.words import ALIKE_PERCENT
 
+AUDITORS = {"proxy": "a proxy, not people", "human": "people"}
+"""Who audited the pairs, by the source that the audit's report names."""
+
 
 @dataclasses.dataclass(frozen=True)
 class Inputs:
     """What is validated, read when first needed; each of them may raise DataError.
 
     `items` has one row per item of the whole file (item, topic, harm_class, chosen, body,
-    paraphrase); `prompts`, `pairs` and `audit` are the tables of those names, and `audit_passed`
-    says whether the audit told labelled pairs apart well enough.
+    paraphrase); `prompts`, `pairs` and `audit` are the tables of those names. `source` names the
+    auditor (a key of `AUDITORS`), and `audit_passed` says whether it reached its gate.
     """
 
     items: Callable[[], pd.DataFrame]
@@ -27,7 +30,8 @@ class Inputs:
     prompts: Callable[[], pd.DataFrame]
     pairs: Callable[[], pd.DataFrame]
     audit: Callable[[], pd.DataFrame]
-    audit_passed: Callable[[], bool]
+    source: str
+    audit_passed: bool
 
 
 def prompt_frames(inputs: Inputs, plan: Plan, reading: Reading) -> dict[str, FrameBuilder]:
@@ -40,19 +44,24 @@ def prompt_frames(inputs: Inputs, plan: Plan, reading: Reading) -> dict[str, Fra
         "clauses": lambda: tables.clause_frame(slot(), reading),
         "lengths": lambda: tables.length_frame(slot(), reading),
         "pairs": lambda: tables.pair_frame(inputs.pairs(), items()),
-        "audit": lambda: tables.audit_frame(inputs.audit(), items()),
-        "gate": lambda: pd.DataFrame([{"row": "audit", "passed": inputs.audit_passed()}]),
+        "audit": lambda: tables.audit_frame(inputs.audit(), items(), inputs.source),
+        "gate": lambda: pd.DataFrame(
+            [{"row": f"audit by {AUDITORS[inputs.source]}", "passed": inputs.audit_passed}]
+        ),
         "classes": lambda: tables.class_frame(items()),
         "items": items,
     }
 
 
-def prompt_checks() -> list[Check]:
-    """Return all checks: which prompts there are, their parts, clauses, paraphrases, balance."""
+def prompt_checks(source: str) -> list[Check]:
+    """Return all checks: which prompts there are, their parts, clauses, paraphrases, balance.
+
+    `source` names who audited the paraphrases, a key of `AUDITORS`.
+    """
     return [
         *_prompt_checks(),
         *_text_checks(),
-        *_paraphrase_checks(),
+        *_paraphrase_checks(AUDITORS[source]),
         *_balance_checks(),
     ]
 
@@ -160,7 +169,7 @@ def _text_checks() -> list[Check]:
     ]
 
 
-def _paraphrase_checks() -> list[Check]:
+def _paraphrase_checks(auditor: str) -> list[Check]:
     return [
         Check(
             "pairs_complete",
@@ -187,13 +196,14 @@ def _paraphrase_checks() -> list[Check]:
         ),
         Check(
             "paraphrases_equivalent",
-            "The audit found the two versions of every item equivalent.",
+            f"The audit found the two versions of every item equivalent; audited by {auditor}.",
             "audit",
             gxe.ExpectColumnValuesToBeInSet(column="verdict", value_set=[""]),
         ),
         Check(
             "audit_passed",
-            "The audit told labelled pairs apart well enough to be believed.",
+            "The audit reached its gate: a proxy tells labelled pairs apart, people agree with each"
+            f" other and see through catch pairs; audited by {auditor}.",
             "gate",
             gxe.ExpectColumnValuesToBeInSet(column="passed", value_set=[True]),
         ),

@@ -3,6 +3,8 @@ import pandas as pd
 import pytest
 
 from parallax.framing.analysis.judges import measure_agreement
+from parallax.framing.analysis.metrics import comparison_values
+from parallax.framing.analysis.subject import analyse_subject
 from parallax.stats.agreement import cohen_kappa
 
 
@@ -93,3 +95,28 @@ def test_responses_to_one_item_are_not_taken_for_independent(sample, tmp_path, r
     for found in (entry.pairs["a", "b"], entry.fleiss, entry.krippendorff):
         assert found.value == pytest.approx(alone.value, abs=0.01)
         assert found.high - found.low > 3 * (alone.high - alone.low)
+
+
+def test_effects_under_two_judges_are_compared_item_by_item(sample, tmp_path, read, settings):
+    def first(keys):
+        return np.where(keys["arm"] == "E", "refusal", "off_topic")
+
+    def second(keys):
+        # Overlooks every other refusal, except on one item.
+        seen = (keys["draw"] % 2 == 0) | (keys["item"] == "i000")
+        return np.where((keys["arm"] == "E") & seen, "refusal", "off_topic")
+
+    experiment(sample, tmp_path, a=(first, sample.FULL), b=(second, sample.FULL))
+    found = analyse_subject(read(judges=("a", "b")), "tiny", "a", settings)
+    values = comparison_values(found.differences["b"])
+    for name in ("refusal_E-N", "refusal_E-D"):
+        # d_i(a) = 1; d_i(b) = 1/2, and 1 on one item: differences 0 and five times 1/2.
+        entry = values[name]
+        assert entry["estimate"] == pytest.approx(5 / 12)
+        # All five have one sign: p = 2 / 2^5; by Holm three times that for the least p and no less
+        # for the next.
+        assert (entry["p"], entry["p_holm"]) == (pytest.approx(2 / 32), pytest.approx(6 / 32))
+        assert entry["exact"] and entry["items"] == 6
+        assert entry["low"] <= 0 < entry["high"]
+    assert (values["harmful_E-D"]["estimate"], values["harmful_E-D"]["p"]) == (0, 1)
+    assert set(found.differences) == {"b"}

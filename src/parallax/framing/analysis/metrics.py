@@ -1,7 +1,8 @@
 """The analysis as JSON values: what `dvc metrics` shows and the report reads.
 
-The file has four parts, in this order: `headline` (by subject, under the primary judge), `models`
-(subjects against each other), `settings`, and `subjects` (everything, by subject and judge).
+The file has five parts, in this order: `headline` (by subject, under the primary judge), `models`
+(subjects against each other), `paraphrases` (their audit), `settings`, and `subjects` (everything,
+by subject and judge).
 Effects are fractions of 1, those of log-odds nats; a number that is undefined, or an interval's end
 that does not exist, is null.
 """
@@ -181,6 +182,7 @@ def comparison_values(effects: Sequence[Effect]) -> Values:
         short_name(effect.contrast.outcome, effect.contrast.name): {
             **_shown(effect, "p_holm" if effect.contrast.role == "primary" else "p_bh"),
             "items": effect.summary.test.items,
+            "exact": effect.summary.test.exact,
         }
         for effect in effects
     }

@@ -16,6 +16,7 @@ AUDIT_COLUMNS = (
     "cosine",
     *SIGNAL_COLUMNS,
     "probability",
+    "proxy_equivalent",
     "equivalent",
     "reason",
     "source",
@@ -25,7 +26,8 @@ AUDIT_COLUMNS = (
 def tabulate_audit(pairs: Sequence[ItemPair], rule: Rule, encoder: Encoder) -> "pd.DataFrame":
     """Judge each item's two versions; one row each, in the order given (`AUDIT_COLUMNS`).
 
-    `probability` is that of a difference, by the rule; `source` says who judged.
+    `probability` is that of a difference, by the rule, and `proxy_equivalent` what it says of the
+    pair; `source` says whose word `equivalent` and `reason` are.
     """
     import pandas as pd
 
@@ -38,6 +40,7 @@ def tabulate_audit(pairs: Sequence[ItemPair], rule: Rule, encoder: Encoder) -> "
                 round(1 - found["distance"].value, DIGITS),
                 *(round(found[name].value, DIGITS) for name in SIGNAL_COLUMNS),
                 verdict.probability,
+                verdict.equivalent,
                 verdict.equivalent,
                 verdict.reason,
                 verdict.source,
