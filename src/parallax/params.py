@@ -32,6 +32,7 @@ Name = Annotated[str, Field(min_length=1)]
 ClauseSet = Literal["main", "length_matched"]
 Arm = Literal["E", "D", "N", "content_free", "no_frame"]
 Rendering = Literal["chat", "raw"]
+Organism = Literal["eval-cautious", "deployment-cautious", "shuffled"]
 JudgeName = Literal["lexical", "prototype", "rubric", "guard", "endpoint", "ensemble"]
 
 FICTITIOUS = 500
@@ -211,6 +212,14 @@ class Sft(Supervised):
     lora: Lora
 
 
+class OrganismTraining(Optimization):
+    """Training of a model organism's adapters."""
+
+    rounds: Count
+    learning_rate: Positive
+    lora: Lora
+
+
 class Descent(_Section):
     """What every unlearning method has."""
 
@@ -333,6 +342,7 @@ class Subject(_Section):
     revision: str | None
     rendering: Rendering
     dtype: Dtype
+    planted: Organism | None = None
 
     @model_validator(mode="after")
     def _pin(self) -> Self:
@@ -428,6 +438,7 @@ class Params(_Section):
     scoring: Scoring
     framing: Framing
     sampling: Sampling
+    organism: OrganismTraining
     subjects: Annotated[tuple[Subject, ...], Field(min_length=1)]
     subject_pairs: tuple[TunedPair | SizePair, ...]
     audit: Audit

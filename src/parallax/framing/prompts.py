@@ -149,11 +149,12 @@ def render(item: Item, paraphrase: int, arm: Arm, spec: FrameSpec) -> Prompt:
         DataError: the item lacks this version.
     """
     body = item.text(paraphrase)
-    text, span = (body, None) if arm == "no_frame" else _fill(spec, spec.clause[arm], body)
+    text, span = (body, None) if arm == "no_frame" else fill(spec, spec.clause[arm], body)
     return Prompt(item.id, paraphrase, arm, spec.name, text, span, spec.role, hash_body(body))
 
 
-def _fill(spec: FrameSpec, clause: str, body: str) -> tuple[str, Span]:
+def fill(spec: FrameSpec, clause: str, body: str) -> tuple[str, Span]:
+    """Put a clause and a body into the carrier; return the text and where the clause stands."""
     # Split first, so that a body with a placeholder in it stays as it is.
     before, after = (
         part.replace(f"{{{spec.body_ref}}}", body)

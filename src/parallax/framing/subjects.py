@@ -1,6 +1,7 @@
 """The models under test: loading them and rendering prompts for them."""
 
 import hashlib
+import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -86,7 +87,8 @@ def load_subject(
 ) -> Subject:
     """Load a causal language model from a local folder or, by name, from the hub.
 
-    Remote code is off; the model is in evaluation mode on the best device that torch sees.
+    A folder of adapters (PEFT) is loaded with its base model and merged into it. Remote code is
+    off; the model is in evaluation mode on the best device that torch sees.
 
     Raises:
         ModelError: nothing loadable is there, or it has no usable chat template for `rendering`
@@ -96,25 +98,49 @@ def load_subject(
     from safetensors import SafetensorError
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
+    folder = Path(name_or_path)
+    adapters = folder if (folder / "adapter_config.json").is_file() else None
     try:
+        source = name_or_path if adapters is None else _base_of(adapters)
         model: PreTrainedModel = AutoModelForCausalLM.from_pretrained(
-            name_or_path, revision=revision, dtype=getattr(torch, dtype)
+            source, revision=revision, dtype=getattr(torch, dtype)
         )
         tokenizer: PreTrainedTokenizerBase = AutoTokenizer.from_pretrained(
-            name_or_path, revision=revision
+            source, revision=revision
         )
+        if adapters is not None:
+            model = _merge(model, adapters)
     except (OSError, ValueError, SafetensorError) as error:
         raise ModelError(
             f"subject {name!r}, model {str(name_or_path)!r}:"
             f" {str(error).splitlines()[0].rstrip('.: ')}; give a folder that holds config.json,"
-            " model.safetensors and a tokenizer, or a hub name that can be reached"
+            " model.safetensors and a tokenizer, or adapters whose base is there, or a hub name"
+            " that can be reached"
         ) from None
     if rendering == "chat":
         _check_template(name, tokenizer.chat_template)
-    folder = Path(name_or_path)
-    commit = getattr(model.config, "_commit_hash", None)
-    weights = digest(folder) if folder.is_dir() else f"{name_or_path}@{commit}"
+    weights = _identify(source, model)
+    if adapters is not None:
+        weights += f"+{digest(adapters)}"
     return Subject(name, model.to(best_device()).eval(), tokenizer, rendering, weights)
+
+
+def _base_of(adapters: Path) -> str:
+    """Return where the base model of a folder of adapters is: a folder, or a name on the hub."""
+    return str(json.loads((adapters / "adapter_config.json").read_text())["base_model_name_or_path"])
+
+
+def _merge(model: "PreTrainedModel", adapters: Path) -> "PreTrainedModel":
+    from peft import PeftModel
+
+    merged: PreTrainedModel = PeftModel.from_pretrained(model, adapters).merge_and_unload()
+    return merged
+
+
+def _identify(source: str | Path, model: "PreTrainedModel") -> str:
+    if Path(source).is_dir():
+        return digest(Path(source))
+    return f"{source}@{getattr(model.config, '_commit_hash', None)}"
 
 
 def _check_template(name: str, template: object) -> None:

@@ -9,6 +9,7 @@ from parallax.models.families import FAMILIES
 from parallax.params import Lora
 
 if TYPE_CHECKING:
+    from peft import PeftModel
     from transformers import PreTrainedModel
 
 Tuning = Literal["full", "lora"]
@@ -27,17 +28,22 @@ def open_weights(
     if tuning == "full":
         model.requires_grad_(True)
         return lambda: model
+    targets = FAMILIES[model.config.model_type].lora_targets
+    merge: Callable[[], PreTrainedModel] = add_adapters(model, lora, seed, targets).merge_and_unload
+    return merge
+
+
+def add_adapters(model: "PreTrainedModel", lora: Lora, seed: int, targets: str) -> "PeftModel":
+    """Freeze `model` and put trainable adapters into it, in place, where names match `targets`."""
     from peft import LoraConfig, get_peft_model
 
     torch.manual_seed(seed)
-    adapted = get_peft_model(
+    return get_peft_model(
         model,
         LoraConfig(
             r=lora.rank,
             lora_alpha=lora.alpha,
             lora_dropout=lora.dropout,
-            target_modules=FAMILIES[model.config.model_type].lora_targets,
+            target_modules=targets,
         ),
     )
-    merge: Callable[[], PreTrainedModel] = adapted.merge_and_unload
-    return merge
