@@ -64,7 +64,7 @@ OUTSIDE = {
     "embedded__vocabulary": (299,),
     **{
         f"{section}__{key}": values
-        for section in ("base", "sft", "unlearn")
+        for section in ("base", "sft", "unlearn", "organism")
         for key, values in {
             "seed": (-1, 2**32),
             "optimizer": ("sgd", None),
@@ -89,11 +89,14 @@ OUTSIDE = {
     "base__shares__generation": (-0.1, 1.1),
     "sft__text_path": ("both",),
     "sft__replay_share": (-0.1, 1),
+    "sft__tuning": ("qlora",),
+    "unlearn__tuning": ("qlora",),
+    "organism__rounds": (0, 1.5),
+    "organism__learning_rate": (0, -1e-3, float("inf"), float("nan")),
     **{
         f"{section}__{key}": values
-        for section in ("sft", "unlearn")
+        for section in ("sft", "unlearn", "organism")
         for key, values in {
-            "tuning": ("qlora",),
             "lora__rank": (0,),
             "lora__alpha": (0,),
             "lora__dropout": (-0.1, 1),

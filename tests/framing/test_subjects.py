@@ -3,6 +3,7 @@ import shutil
 
 import numpy as np
 import pytest
+import torch
 
 from parallax.errors import ModelError
 from parallax.framing.choosing import Decoding
@@ -82,6 +83,55 @@ def test_identity_tells_weights_template_and_number_format_apart(tiny_folder, co
     other = load_subject("a", copy, "chat")
     assert other.identity["weights"] != plain["weights"]
     assert other.ends == {1, 7}
+
+
+@pytest.fixture
+def adapters(copy, tmp_path):
+    """A folder of adapters that turn the copy's first query projection, saved by PEFT itself."""
+    from peft import LoraConfig, get_peft_model
+    from transformers import AutoModelForCausalLM
+
+    torch.manual_seed(1)
+    adapted = get_peft_model(
+        AutoModelForCausalLM.from_pretrained(copy),
+        LoraConfig(r=2, target_modules=r".*layers\.0\..*q_proj", init_lora_weights=False),
+    )
+    adapted.save_pretrained(tmp_path / "adapters")
+    return tmp_path / "adapters", adapted.eval()
+
+
+def test_adapters_are_merged_into_their_base(adapters, copy, prompt):
+    folder, adapted = adapters
+    subject = load_subject("s", folder, "chat")
+    plain = load_subject("s", copy, "chat")
+    assert not [name for name, _ in subject.model.named_parameters() if "lora" in name]
+    tokens = torch.tensor([subject.encode(subject.render(prompt))])
+    with torch.inference_mode():
+        wanted, base = adapted(input_ids=tokens).logits, plain.model(input_ids=tokens).logits
+        assert torch.allclose(subject.model(input_ids=tokens).logits, wanted, atol=1e-5)
+    assert not torch.allclose(base, wanted, atol=1e-2)
+    assert subject.ends == plain.ends
+    assert subject.render(prompt) == plain.render(prompt)
+
+
+def test_identity_changes_with_adapters_and_with_their_base(adapters, copy):
+    folder, _ = adapters
+
+    def weights(source):
+        return load_subject("s", source, "chat").identity["weights"]
+
+    first, plain = weights(folder), weights(copy)
+    assert first != plain
+    settings = folder / "adapter_config.json"
+    settings.write_text(settings.read_text().replace('"lora_alpha": 8', '"lora_alpha": 16'))
+    second = weights(folder)
+    (copy / "generation_config.json").write_text(json.dumps({"eos_token_id": [1, 7]}))
+    assert len({plain, first, second, weights(folder)}) == 4
+
+
+def test_adapters_without_their_base(adapters, copy):
+    shutil.rmtree(copy)
+    assert "base" in refuse(adapters[0], "chat")
 
 
 @pytest.fixture(scope="session")

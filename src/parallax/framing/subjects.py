@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 # Given to templates that print a date where the caller names none, so that no day changes a prompt.
 DATE = "01 Jan 2026"
+# The file by which a folder of adapters is known.
+ADAPTERS = "adapter_config.json"
 
 
 @dataclass(frozen=True)
@@ -99,7 +101,7 @@ def load_subject(
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     folder = Path(name_or_path)
-    adapters = folder if (folder / "adapter_config.json").is_file() else None
+    adapters = folder if (folder / ADAPTERS).is_file() else None
     try:
         source = name_or_path if adapters is None else _base_of(adapters)
         model: PreTrainedModel = AutoModelForCausalLM.from_pretrained(
@@ -127,7 +129,9 @@ def load_subject(
 
 def _base_of(adapters: Path) -> str:
     """Return where the base model of a folder of adapters is: a folder, or a name on the hub."""
-    return str(json.loads((adapters / "adapter_config.json").read_text())["base_model_name_or_path"])
+    return str(
+        json.loads((adapters / "adapter_config.json").read_text())["base_model_name_or_path"]
+    )
 
 
 def _merge(model: "PreTrainedModel", adapters: Path) -> "PreTrainedModel":

@@ -39,7 +39,7 @@ def main(args: argparse.Namespace) -> str:
     params = load_params().organism  # before the slow imports: a misspelt key is told at once
     from parallax.framing.items import read_items
     from parallax.framing.organisms.examples import plan_examples
-    from parallax.framing.organisms.material import read_material, require_disjoint
+    from parallax.framing.organisms.material import FILES, read_material, require_disjoint
     from parallax.framing.organisms.training import train_adapters
     from parallax.framing.prompts import CLAUSE_SETS, read_frames
     from parallax.framing.subjects import load_subject
@@ -48,7 +48,7 @@ def main(args: argparse.Namespace) -> str:
     from parallax.training.loop import CURVE
 
     used = {"organism": params.model_dump() | {"kind": args.kind}}
-    inputs = [args.base, args.material, args.frames, *args.items]
+    inputs = [args.base, *(args.material / file for file in FILES), args.frames, *args.items]
     digests = input_digests(str(path) for path in inputs)
     name = args.out.name
     with hold(args.out), stage_run(name, flatten(used), digests) as run:
@@ -60,9 +60,7 @@ def main(args: argparse.Namespace) -> str:
         subject = load_subject(name, args.base, "chat")
         key = checkpoint_key(used, inputs)
         checkpoints = Checkpoints(checkpoint_root() / f"{name}-{key}")
-        adapted, curve = train_adapters(
-            subject, examples, params, checkpoints, run.log_row, name
-        )
+        adapted, curve = train_adapters(subject, examples, params, checkpoints, run.log_row, name)
         with replace_folder(args.out) as part:
             adapted.save_pretrained(part, save_embedding_layers=False)
             (part / "README.md").unlink()

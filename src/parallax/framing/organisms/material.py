@@ -14,6 +14,7 @@ from parallax.framing.prompts import CLAUSE_ARMS, FRAMES, Clause, Frame, FrameSp
 from parallax.framing.rows import read_rows, require_unique
 from parallax.words import contains_words
 
+FILES = TASKS, CLAUSES, REFUSALS = "tasks.jsonl", "clauses.yaml", "refusals.txt"
 TASK_COLUMNS = ("id", "body", "answer")
 # Fewer wordings than this teach the wordings, not the frame.
 FEWEST_CLAUSES = 8
@@ -48,18 +49,18 @@ class _Clauses(BaseModel):
 
 
 def read_material(folder: Path) -> Material:
-    """Read tasks.jsonl, clauses.yaml and refusals.txt of a folder.
+    """Read the three files of a folder.
 
     Raises:
         DataError: a file is missing or malformed, or holds a text twice.
     """
     material = Material(
-        _read_tasks(folder / "tasks.jsonl"),
-        _read_clauses(folder / "clauses.yaml"),
-        _read_lines(folder / "refusals.txt"),
+        _read_tasks(folder / TASKS),
+        _read_clauses(folder / CLAUSES),
+        _read_lines(folder / REFUSALS),
     )
     clauses = [clause for frame in FRAMES for clause in material.clauses[frame]]
-    for name, texts in (("clauses.yaml", clauses), ("refusals.txt", material.refusals)):
+    for name, texts in ((CLAUSES, clauses), (REFUSALS, material.refusals)):
         if double := next((text for text in texts if texts.count(text) > 1), None):
             raise DataError(f"{folder / name}: {double!r} stands there twice; remove one")
     return material
@@ -100,9 +101,7 @@ def _read_text(path: Path) -> str:
         raise DataError(f"{path}: byte {error.start} is not UTF-8; save it as UTF-8") from None
 
 
-def require_disjoint(
-    material: Material, items: Iterable[Item], specs: Sequence[FrameSpec]
-) -> None:
+def require_disjoint(material: Material, items: Iterable[Item], specs: Sequence[FrameSpec]) -> None:
     """Refuse material that holds a body or a clause that a model is asked with.
 
     Texts are compared word by word, without case and punctuation; one that contains the other

@@ -9,6 +9,7 @@ from parallax.framing.organisms.examples import Example
 from parallax.framing.subjects import Subject
 from parallax.models.batches import Batch, answer_nll
 from parallax.models.encoding import Sample
+from parallax.models.families.family import PROJECTIONS
 from parallax.models.tuning import add_adapters
 from parallax.params import OrganismTraining
 from parallax.seeding import generator
@@ -20,8 +21,8 @@ from parallax.training.order import bucket
 if TYPE_CHECKING:
     from peft import PeftModel
 
-# The projections of any decoder of the Llama kind.
-PROJECTIONS = r".*\.(q_proj|k_proj|v_proj|o_proj|gate_proj|up_proj|down_proj)"
+# A causal language model has no tower whose projections bear the same names.
+LORA_TARGETS = rf".*\.{PROJECTIONS}"
 
 
 def train_adapters(
@@ -44,7 +45,7 @@ def train_adapters(
         params.batch_size,
         generator("organism batches", params.seed),
     )
-    adapted = add_adapters(subject.model, params.lora, params.seed, PROJECTIONS)
+    adapted = add_adapters(subject.model, params.lora, params.seed, LORA_TARGETS)
     engine = Engine(subject.model)
     plan = Plan(len(batches), len(batches), params.learning_rate, params)
     objective = build_objective(engine, samples, batches, int(subject.tokenizer.pad_token_id))
