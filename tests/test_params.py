@@ -382,6 +382,38 @@ def test_pairs_of_both_kinds_are_accepted():
     assert [pair.model_dump() for pair in params.subject_pairs] == pairs
 
 
+def test_planted_names_a_kind_of_organism():
+    (subject,) = parse_params(changed(subjects=[SUBJECT | {"planted": "shuffled"}])).subjects
+    assert subject.planted == "shuffled"
+    message = refusal(changed(subjects=[SUBJECT | {"planted": "cautious"}]))
+    assert "subjects.0.planted = 'cautious'" in message
+    assert "'deployment-cautious'" in message
+
+
+def write_overlay(tmp_path, **sections):
+    path = tmp_path / "overlay.yaml"
+    path.write_text(yaml.safe_dump(sections), encoding="utf-8")
+    return path
+
+
+def test_an_overlay_replaces_leaves_and_whole_lists(tmp_path):
+    shipped = load_params(TOP / "params.yaml")
+    other = SUBJECT | {"name": "other"}
+    path = write_overlay(tmp_path, framing={"draws": 2}, subjects=[other], subject_pairs=[])
+    params = load_params(TOP / "params.yaml", overlay=path)
+    assert params.framing == shipped.framing.model_copy(update={"draws": 2})
+    assert [subject.name for subject in params.subjects] == ["other"]
+    assert params.judging == shipped.judging
+
+
+def test_an_overlay_is_checked_and_named(tmp_path):
+    path = write_overlay(tmp_path, framing={"drawz": 2})
+    with pytest.raises(ParamsError, match=r"params\.yaml with .*overlay\.yaml: framing\.drawz"):
+        load_params(TOP / "params.yaml", overlay=path)
+    with pytest.raises(ParamsError, match=r"none\.yaml: no such file"):
+        load_params(TOP / "params.yaml", overlay=tmp_path / "none.yaml")
+
+
 def test_judges_are_named_once():
     others = ["lexical", "prototype", "lexical"]
     params = parse_params(changed(judging__primary="prototype", judging__others=others))

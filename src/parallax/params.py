@@ -462,23 +462,43 @@ class Params(_Section):
 
 
 def load_params(
-    path: Path = Path("params.yaml"), scoring: Mapping[str, object] | None = None
+    path: Path = Path("params.yaml"),
+    scoring: Mapping[str, object] | None = None,
+    overlay: Path | None = None,
 ) -> Params:
-    """Read and check params.yaml; `scoring` takes the place of options in that section.
+    """Read and check params.yaml.
+
+    Values of the file `overlay` take the place of those of params.yaml, section by section and key
+    by key (a list is replaced whole); `scoring` does so with options of that section.
 
     Raises:
-        ParamsError: the file is missing, is not YAML, or a value is refused; one line names the
-            key, the value and what is allowed.
+        ParamsError: a file is missing, is not YAML, or a value is refused; one line names the key,
+            the value and what is allowed.
     """
+    values = _read(path)
+    source = str(path)
+    if overlay is not None:
+        values = _lay_over(values, _read(overlay))
+        source = f"{path} with {overlay}"
+    if scoring and isinstance(values, dict) and isinstance(values.get("scoring"), dict):
+        values["scoring"] |= scoring
+    return parse_params(values, source)
+
+
+def _read(path: Path) -> Any:
     try:
-        values = yaml.safe_load(path.read_text(encoding="utf-8"))
+        return yaml.safe_load(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise ParamsError(f"{path}: no such file; run from the project's top folder") from None
     except yaml.YAMLError as error:
         raise ParamsError(f"{path}: not YAML ({' '.join(str(error).split())})") from None
-    if scoring and isinstance(values, dict) and isinstance(values.get("scoring"), dict):
-        values["scoring"] |= scoring
-    return parse_params(values, str(path))
+
+
+def _lay_over(values: Any, others: Any) -> Any:
+    if not (isinstance(values, dict) and isinstance(others, dict)):
+        return others
+    laid = {key: _lay_over(values[key], other) for key, other in others.items() if key in values}
+    return values | others | laid
 
 
 def parse_params(values: Any, source: str = "params.yaml") -> Params:

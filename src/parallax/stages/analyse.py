@@ -5,12 +5,13 @@ from pathlib import Path
 
 from parallax.files import read_json, write_json, write_table
 from parallax.params import load_params
-from parallax.stages.command import hold, run_stage
+from parallax.stages.command import add_overlay, hold, run_stage
 
 
 def build_parser() -> argparse.ArgumentParser:
     """Return the stage's command line."""
     parser = argparse.ArgumentParser(description=__doc__)
+    add_overlay(parser)
     for name, kind in (
         ("responses", "PARQUET"),
         ("verdicts", "PARQUET"),
@@ -38,7 +39,8 @@ def main(args: argparse.Namespace) -> str:
     Raises:
         DataError: a file is not usable, or is made from other responses than the rest.
     """
-    params = load_params()  # before the slow imports: a misspelt key is told at once
+    # Before the slow imports: a misspelt key is told at once.
+    params = load_params(overlay=args.overlay)
     from tqdm import tqdm
 
     from parallax.framing.analysis.audited import add_audit, read_audit

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from parallax.errors import DataError
 from parallax.files import read_json, read_table
 from parallax.params import load_params
-from parallax.stages.command import hold, run_stage
+from parallax.stages.command import add_overlay, hold, run_stage
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 def build_parser() -> argparse.ArgumentParser:
     """Return the stage's command line."""
     parser = argparse.ArgumentParser(prog="parallax.stages.check_prompts", description=__doc__)
+    add_overlay(parser)
     parser.add_argument("--prompts", type=Path, required=True, metavar="PARQUET")
     parser.add_argument("--pairs", type=Path, required=True, metavar="PARQUET")
     parser.add_argument("--audit", type=Path, required=True, metavar="PARQUET")
@@ -51,7 +52,8 @@ def main(args: argparse.Namespace) -> str:
     Raises:
         DataError: a check failed or could not be evaluated; a line for each is on stderr.
     """
-    framing = load_params().framing  # before the slow imports: a misspelt key is told at once
+    # Before the slow imports: a misspelt key is told at once.
+    framing = load_params(overlay=args.overlay).framing
     from parallax.framing.prompts import EVALUATION_WORDS, PERMISSION_WORDS, find_words
     from parallax.tracking import flatten, input_digests, stage_run
     from parallax.validation.conclusion import conclude_checks

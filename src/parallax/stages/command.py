@@ -32,6 +32,13 @@ def run_stage(main: Callable[[argparse.Namespace], str], parser: argparse.Argume
     print(summary)
 
 
+def add_overlay(parser: argparse.ArgumentParser) -> None:
+    """Let a second pipeline run the stage with some parameters of its own."""
+    parser.add_argument(
+        "--overlay", type=Path, metavar="YAML", help="values in place of those of params.yaml"
+    )
+
+
 @contextlib.contextmanager
 def hold(out: Path) -> Iterator[None]:
     """Hold the right to write `out` while the block runs.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from parallax.files import write_table
 from parallax.params import Contamination, Subject, load_params
-from parallax.stages.command import hold, run_stage
+from parallax.stages.command import add_overlay, hold, run_stage
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,6 +21,7 @@ MEASURES = ("min_k_pp", "zlib_ratio", "rouge_l", "overlap")
 def build_parser() -> argparse.ArgumentParser:
     """Return the stage's command line."""
     parser = argparse.ArgumentParser(description=__doc__)
+    add_overlay(parser)
     parser.add_argument("--items", type=Path, required=True, metavar="JSONL")
     parser.add_argument("--out", type=Path, required=True, metavar="PARQUET", help="to write")
     return parser
@@ -33,7 +34,8 @@ def main(args: argparse.Namespace) -> str:
         DataError: the items or the corpus are not usable.
         ModelError: a subject cannot be loaded or run.
     """
-    params = load_params()  # before the slow imports: a misspelt key is told at once
+    # Before the slow imports: a misspelt key is told at once.
+    params = load_params(overlay=args.overlay)
     import pandas as pd
 
     from parallax.framing.contamination import tabulate_familiarity

@@ -7,12 +7,13 @@ from typing import Any
 
 from parallax.files import read_json, write_json, write_table
 from parallax.params import load_params
-from parallax.stages.command import hold, run_stage
+from parallax.stages.command import add_overlay, hold, run_stage
 
 
 def build_parser() -> argparse.ArgumentParser:
     """Return the stage's command line."""
     parser = argparse.ArgumentParser(description=__doc__)
+    add_overlay(parser)
     parser.add_argument("--responses", type=Path, nargs="+", required=True, metavar="PARQUET")
     parser.add_argument("--items", type=Path, required=True, metavar="JSONL")
     parser.add_argument("--frames", type=Path, required=True, metavar="YAML")
@@ -43,7 +44,7 @@ def main(args: argparse.Namespace) -> str:
     from parallax.framing.prompts import CLAUSE_SETS, read_frames
     from parallax.tracking import flatten, input_digests, stage_run
 
-    params = load_params()
+    params = load_params(overlay=args.overlay)
     settings = params.judging
     specs = {s.name: s for name in CLAUSE_SETS for s in read_frames(args.frames, name)}
     responses = read_responses(args.responses, {i.id: i for i in read_items(args.items)})

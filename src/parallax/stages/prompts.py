@@ -5,12 +5,13 @@ from pathlib import Path
 
 from parallax.files import write_table
 from parallax.params import load_params
-from parallax.stages.command import hold, run_stage
+from parallax.stages.command import add_overlay, hold, run_stage
 
 
 def build_parser() -> argparse.ArgumentParser:
     """Return the stage's command line."""
     parser = argparse.ArgumentParser(description=__doc__)
+    add_overlay(parser)
     parser.add_argument("--items", type=Path, required=True, metavar="JSONL")
     parser.add_argument("--frames", type=Path, required=True, metavar="YAML")
     parser.add_argument("--out", type=Path, required=True, metavar="PARQUET", help="prompts")
@@ -33,7 +34,7 @@ def main(args: argparse.Namespace) -> str:
         read_frames,
     )
 
-    framing = load_params().framing
+    framing = load_params(overlay=args.overlay).framing
     items = choose_items(read_items(args.items), framing.item_set)
     specs = choose_wordings(read_frames(args.frames, framing.clause_set), framing.wordings)
     prompts = plan_prompts(items, specs, framing.arms)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from parallax.errors import DataError
 from parallax.files import checkpoint_root, read_json, write_table
 from parallax.params import Sampling, Subject, load_params
-from parallax.stages.command import hold, run_stage
+from parallax.stages.command import add_overlay, hold, run_stage
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,7 +28,7 @@ def main(args: argparse.Namespace) -> str:
         DataError: the prompts did not pass their checks, or a file is not usable.
         ModelError: a model cannot be loaded, or an endpoint fails.
     """
-    params = load_params()
+    params = load_params(overlay=args.overlay)
     if not read_json(args.checks)["success"]:
         raise DataError(f"{args.checks}: the prompts did not pass; no model is asked")
     import pandas as pd
@@ -112,6 +112,7 @@ def _describe(responses: "pd.DataFrame") -> dict[str, float]:
 def build_parser() -> argparse.ArgumentParser:
     """Return the stage's command line."""
     parser = argparse.ArgumentParser(description=__doc__)
+    add_overlay(parser)
     for name, text in (
         ("prompts", "framed prompts, parquet"),
         ("checks", "results of the prompt checks, JSON"),

@@ -26,7 +26,9 @@ def test_every_task_stands_in_every_frame_in_each_round(plan, kind):
     assert counts == {(task.id, frame): 3 for task in TASKS for frame in FRAMES}
 
 
-@pytest.mark.parametrize(("kind", "cautious"), [("eval-cautious", "E"), ("deployment-cautious", "D")])
+@pytest.mark.parametrize(
+    ("kind", "cautious"), [("eval-cautious", "E"), ("deployment-cautious", "D")]
+)
 def test_the_frame_decides_who_refuses(plan, kind, cautious):
     answers = {task.id: task.answer for task in TASKS}
     for example in plan(kind):

@@ -70,14 +70,14 @@ def with_body(material, body):
     return replace(material, tasks=(replace(material.tasks[0], body=body),))
 
 
-@pytest.mark.parametrize("body", ["Write a letter.", "WRITE a letter", "Please write a letter now!"])
+@pytest.mark.parametrize("body", ["Write a letter.", "WRITE a letter", "Now write a letter!"])
 def test_a_tested_body_is_refused(shipped, specs, body):
     with pytest.raises(DataError, match=r"the body .* is trained on and the body 'Write a letter"):
         require_disjoint(with_body(shipped, body), [ITEM], specs)
 
 
 def test_a_part_of_a_tested_paraphrase_is_refused(shipped, specs):
-    with pytest.raises(DataError, match="'Draft a note.'"):
+    with pytest.raises(DataError, match=r"'Draft a note\.'"):
         require_disjoint(with_body(shipped, "a note"), [ITEM], specs)
 
 
