@@ -1,3 +1,4 @@
+import re
 import shutil
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from parallax.framing.endpoint import Completion
 from parallax.framing.logodds import COLUMNS as LOG_ODDS
 from parallax.framing.respond import COLUMNS
 from parallax.stages import prompts, respond
+from parallax.tracking.latest import latest_metric
 
 RAW = Path(__file__).parents[2] / "data/raw/framing"
 LOCAL = {
@@ -47,7 +49,9 @@ def run():
 
 
 def test_every_subject_answers_every_prompt(folder):
-    assert run() == "respond: 72 responses of tiny, raw -> r.parquet"
+    summary = run()
+    pattern = r"respond: 72 responses of tiny \(\d+ tokens/s\), raw \(\d+ tokens/s\) -> r\.parquet"
+    assert re.fullmatch(pattern, summary)
     table = read_table(Path("r.parquet"))
     assert list(table) == list(COLUMNS)
     # Three items, two paraphrases, three frames, two draws, for each subject.
@@ -61,9 +65,13 @@ def test_every_subject_answers_every_prompt(folder):
 
 def test_running_again_draws_nothing_and_changes_no_byte(folder, monkeypatch):
     run()
+    measured = latest_metric("tokens_per_second/tiny")
+    assert measured > 0
     before = digest(Path("r.parquet")), digest(Path("l.parquet"))
     monkeypatch.setattr("parallax.framing.respond.sample", refuse)
-    run()
+    assert run() == "respond: 72 responses of tiny, raw -> r.parquet"
+    # Draws from the store say nothing of the speed.
+    assert latest_metric("tokens_per_second/tiny") == measured
     assert (digest(Path("r.parquet")), digest(Path("l.parquet"))) == before
 
 

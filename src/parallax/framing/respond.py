@@ -281,15 +281,29 @@ def interleave(orders: Sequence[Order]) -> list[int]:
     return sorted(range(len(orders)), key=place)
 
 
-def respond(responder: Responder, cells: Sequence[Cell], store: DrawStore) -> "pd.DataFrame":
-    """Draw what the store lacks, and return one row per cell, in the order given (`COLUMNS`)."""
+@dataclass
+class Pace:
+    """How fast draws were made: new tokens, and the seconds that they took."""
+
+    tokens: int = 0
+    seconds: float = 0.0
+
+
+def respond(
+    responder: Responder, cells: Sequence[Cell], store: DrawStore, pace: Pace | None = None
+) -> "pd.DataFrame":
+    """Draw what the store lacks, and return one row per cell, in the order given (`COLUMNS`).
+
+    `pace` is told what was drawn, and how long that took.
+    """
+    pace = Pace() if pace is None else pace
     rendered = {cell.prompt: responder.render(cell.prompt) for cell in cells}
     identity = responder.identity
     keys = [cell_key(identity, rendered[cell.prompt], cell) for cell in cells]
     missing = [n for n, key in enumerate(keys) if key not in store]
     orders = [Order(cells[n], rendered[cells[n].prompt]) for n in missing]
     work = interleave(orders)
-    started, tokens = time.monotonic(), 0
+    started = time.monotonic()
     with tqdm(
         total=len(cells),
         initial=len(cells) - len(missing),
@@ -298,9 +312,9 @@ def respond(responder: Responder, cells: Sequence[Cell], store: DrawStore) -> "p
     ) as bar:
         for done, response in responder.answer([orders[n] for n in work]):
             store.add(keys[missing[work[done]]], response)
-            tokens += response.new_tokens
-            rate = tokens / (time.monotonic() - started)
-            bar.set_postfix_str(f"{rate:.0f} tokens/s", refresh=False)
+            pace.tokens += response.new_tokens
+            pace.seconds = time.monotonic() - started
+            bar.set_postfix_str(f"{pace.tokens / pace.seconds:.0f} tokens/s", refresh=False)
             bar.update()
     return _to_table(responder.name, cells, rendered, [store[key] for key in keys])
 

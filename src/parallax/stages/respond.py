@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from parallax.framing.logodds import Openings
     from parallax.framing.prompts import Prompt
-    from parallax.framing.respond import Cell
+    from parallax.framing.respond import Cell, Pace
 
 
 def main(args: argparse.Namespace) -> str:
@@ -35,7 +35,7 @@ def main(args: argparse.Namespace) -> str:
 
     from parallax.framing.logodds import COLUMNS, read_openings
     from parallax.framing.prompt_table import read_prompts
-    from parallax.framing.respond import plan_cells
+    from parallax.framing.respond import Pace, plan_cells
     from parallax.tracking import flatten, input_digests, stage_run
 
     prompts = read_prompts(args.prompts)
@@ -48,8 +48,10 @@ def main(args: argparse.Namespace) -> str:
     }
     digests = input_digests([str(args.prompts), str(args.openings)])
     with hold(args.out), stage_run("respond", flatten(used), digests) as run:
+        paces = {subject.name: Pace() for subject in params.subjects}
         pairs = [
-            _ask(subject, params.sampling, prompts, cells, openings) for subject in params.subjects
+            _ask(subject, params.sampling, prompts, cells, openings, paces[subject.name])
+            for subject in params.subjects
         ]
         responses = pd.concat([table for table, _ in pairs], ignore_index=True)
         log_odds = [table for _, table in pairs if table is not None]
@@ -57,8 +59,13 @@ def main(args: argparse.Namespace) -> str:
         write_table(args.log_odds, pd.concat(log_odds or [none], ignore_index=True))
         write_table(args.out, responses)
         run.log_metrics(_describe(responses))
+        # Not in the table: outputs hold no timings. Draws from the store took none.
+        speeds = {name: p.tokens / p.seconds for name, p in paces.items() if p.tokens}
+        run.log_metrics({f"tokens_per_second/{name}": speed for name, speed in speeds.items()})
         run.log_file(args.out)
-    names = ", ".join(subject.name for subject in params.subjects)
+    names = ", ".join(
+        f"{name} ({speeds[name]:.0f} tokens/s)" if name in speeds else name for name in paces
+    )
     return f"respond: {len(responses)} responses of {names} -> {args.out}"
 
 
@@ -68,6 +75,7 @@ def _ask(
     prompts: Sequence["Prompt"],
     cells: Sequence["Cell"],
     openings: "Openings",
+    pace: "Pace",
 ) -> tuple["pd.DataFrame", "pd.DataFrame | None"]:
     """Return a subject's responses and, where its weights are at hand, its log-odds."""
     from tqdm import tqdm
@@ -89,11 +97,11 @@ def _ask(
             decoding,
             sampling.batch_size,
         )
-        return respond(responder, cells, store), None
+        return respond(responder, cells, store, pace), None
     model = load_subject(
         subject.name, subject.name_or_path, subject.rendering, subject.dtype, subject.revision
     )
-    table = respond(LocalResponder(model, decoding, sampling.batch_size), cells, store)
+    table = respond(LocalResponder(model, decoding, sampling.batch_size), cells, store, pace)
     with tqdm(total=len(prompts), desc=f"log-odds {subject.name}", unit="prompt") as bar:
         log_odds = measure_log_odds(model, prompts, openings, bar.update)
     return table, log_odds
