@@ -21,8 +21,8 @@ PACKAGE = SOURCE / "parallax"
 # Rooms from the ground up; a room imports from rooms below it, and from itself.
 FLOORS = (
     {
-        *("errors", "files", "instances", "params", "pixels", "processes", "prompts"),
-        *("provenance", "records", "registry", "seeding", "words"),
+        *("errors", "files", "instances", "launching", "params", "pixels", "processes"),
+        *("prompts", "provenance", "records", "registry", "seeding", "words"),
     },
     {"stats", "validation"},
     {"models"},

@@ -53,6 +53,8 @@ OUTSIDE = {
     "model__name_or_path": ("", None),
     "model__revision": (3,),
     "model__dtype": ("float64", "fp16", None),
+    "accelerate__processes": (0, 1.5, None),
+    "accelerate__config": ("", 3),
     "embedded__image_px": (0,),
     "embedded__patch_px": (0,),
     "embedded__vision_width": (0,),

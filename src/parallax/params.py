@@ -127,6 +127,13 @@ class Model(_Section):
     dtype: Dtype
 
 
+class Accelerate(_Section):
+    """How many processes train a model and put questions to it."""
+
+    processes: Count
+    config: Name | None
+
+
 class Embedded(_Section):
     """Shape of the small LLaVA that is trained from scratch (widths in units, sides in pixels)."""
 
@@ -430,6 +437,7 @@ class Params(_Section):
 
     data: Data
     model: Model
+    accelerate: Accelerate
     embedded: Embedded
     base: Base
     sft: Sft

@@ -6,6 +6,7 @@ from pathlib import Path
 from parallax.errors import DataError
 from parallax.files import checkpoint_root, read_json, read_table, write_csv
 from parallax.params import load_params
+from parallax.processes import join_processes
 from parallax.stages.command import hold, run_stage
 
 
@@ -21,25 +22,27 @@ def main(args: argparse.Namespace) -> str:
     from parallax.models.loading import EMBEDDED, Loaded, load, save
     from parallax.tracking import flatten, input_digests, stage_run
     from parallax.training.checkpoint import Checkpoints, checkpoint_key
-    from parallax.training.engine import Engine
+    from parallax.training.engine import build_engine
     from parallax.training.loop import CURVE
     from parallax.training.supervised import by_format, fit
 
     if not read_json(args.validation)["success"]:
         raise DataError(f"{args.validation}: the data did not pass; nothing is trained on it")
     used = {
+        "accelerate": params.accelerate.model_dump(),
         "base": params.base.model_dump(),
         "embedded": params.embedded.model_dump(),
         "model": params.model.model_dump(),
     }
     tables = [args.experiment / f"{name}.parquet" for name in ("base", "sft", "portraits")]
     digests = input_digests(str(table) for table in tables)
+    processes = join_processes()
     with hold(args.out), stage_run("base", flatten(used), digests) as run:
         if params.model.name_or_path != EMBEDDED:
-            save(
-                load(params.model.name_or_path, params.model.dtype, params.model.revision), args.out
-            )
-            write_csv(args.curve, [], CURVE)
+            if processes.main:
+                model = params.model
+                save(load(model.name_or_path, model.dtype, model.revision), args.out)
+                write_csv(args.curve, [], CURVE)
             return f"base: {params.model.name_or_path} -> {args.out}"
         taught, later = (from_table(read_table(table)) for table in tables[:2])
         portraits = read_table(tables[2])
@@ -55,7 +58,7 @@ def main(args: argparse.Namespace) -> str:
         encoder = Encoder(processor, loaded.family, portraits)
         checkpoints = Checkpoints(checkpoint_root() / f"base-{checkpoint_key(used, tables)}")
         curve = fit(
-            Engine(model),
+            build_engine(model, processes),
             by_format(encoder, taught, params.base.shares),
             params.base,
             encoder,
@@ -63,9 +66,10 @@ def main(args: argparse.Namespace) -> str:
             run.log_row,
             "base",
         )
-        save(loaded, args.out)
-        write_csv(args.curve, curve, CURVE)
-        checkpoints.remove()
+        if processes.main:
+            save(loaded, args.out)
+            write_csv(args.curve, curve, CURVE)
+            checkpoints.remove()
     return f"base: {len(curve)} steps, last loss {curve[-1]['loss']:.3f} nats -> {args.out}"
 
 
@@ -75,4 +79,4 @@ if __name__ == "__main__":
     parser.add_argument("--validation", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--curve", type=Path, required=True)
-    run_stage(main, parser)
+    run_stage(main, parser, lambda: load_params().accelerate)

@@ -10,26 +10,41 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from parallax.errors import ParallaxError
+from parallax.launching import launch, wants_launch
+from parallax.params import Accelerate
+from parallax.processes import is_launched, is_main
 
 
-def run_stage(main: Callable[[argparse.Namespace], str], parser: argparse.ArgumentParser) -> None:
+def run_stage(
+    main: Callable[[argparse.Namespace], str],
+    parser: argparse.ArgumentParser,
+    processes: Callable[[], Accelerate] | None = None,
+) -> None:
     """Parse the command line, run `main`, print its one-line summary; exit 1 on our own errors.
 
     A `ParallaxError` is printed as one line without a traceback; any other exception is a defect
-    and keeps its traceback.
+    and keeps its traceback. Where `processes()` says that the stage is several processes, it is
+    started again as these; all run `main`, and one of them speaks.
     """
     # How long a thread spins before it sleeps. OpenMP's own choice makes a training many times
     # slower as soon as another program wants a core; not to spin at all costs the second core's
     # gain (tests/benchmarks/threads.py). Read when torch is imported: no stage does before `main`.
     if "OMP_WAIT_POLICY" not in os.environ:
         os.environ.setdefault("GOMP_SPINCOUNT", "1000")
+    if not is_main():
+        os.environ["TQDM_DISABLE"] = "1"  # read when tqdm is imported
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     try:
-        summary = main(parser.parse_args())
+        args = parser.parse_args()
+        if processes and not is_launched() and wants_launch(settings := processes()):
+            launch(settings, f"parallax.stages.{Path(sys.argv[0]).stem}", sys.argv[1:])
+            return
+        summary = main(args)
     except ParallaxError as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(1)
-    print(summary)
+    if is_main():
+        print(summary)
 
 
 def add_overlay(parser: argparse.ArgumentParser) -> None:
@@ -43,11 +58,15 @@ def add_overlay(parser: argparse.ArgumentParser) -> None:
 def hold(out: Path) -> Iterator[None]:
     """Hold the right to write `out` while the block runs.
 
-    A killed `dvc` leaves its stage running; a second one beside it would write the same files.
+    A killed `dvc` leaves its stage running; a second one beside it would write the same files. Of
+    several processes of a stage the main one holds it.
 
     Raises:
         ParallaxError: another process holds it; the message says which.
     """
+    if not is_main():
+        yield
+        return
     path = Path(".checkpoints") / "locks" / out.as_posix().replace("/", "-")
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a+") as lock:

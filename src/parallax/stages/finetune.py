@@ -6,6 +6,7 @@ from pathlib import Path
 from parallax.errors import DataError
 from parallax.files import checkpoint_root, read_json, read_table, write_csv
 from parallax.params import load_params
+from parallax.processes import join_processes
 from parallax.stages.command import hold, run_stage
 
 
@@ -18,11 +19,12 @@ def main(args: argparse.Namespace) -> str:
     from parallax.models.tuning import open_weights
     from parallax.tracking import flatten, input_digests, stage_run
     from parallax.training.checkpoint import Checkpoints, checkpoint_key
-    from parallax.training.engine import Engine
+    from parallax.training.engine import build_engine
     from parallax.training.loop import CURVE
     from parallax.training.supervised import fit, list_sources
 
     used = {
+        "accelerate": params.accelerate.model_dump(),
         "sft": params.sft.model_dump(),
         "base": {"shares": params.base.shares.model_dump()},
         "model": {"dtype": params.model.dtype},
@@ -31,6 +33,7 @@ def main(args: argparse.Namespace) -> str:
     if args.retain_only is not None:
         inputs.append(args.retain_only)
     digests = input_digests(str(path) for path in inputs)
+    processes = join_processes()
     with hold(args.out), stage_run(args.out.name, flatten(used), digests) as run:
         facts = read_table(args.experiment / "sft.parquet")
         if args.retain_only is not None:
@@ -46,7 +49,7 @@ def main(args: argparse.Namespace) -> str:
         key = checkpoint_key(used, inputs)
         checkpoints = Checkpoints(checkpoint_root() / f"{args.out.name}-{key}")
         curve = fit(
-            Engine(loaded.model),
+            build_engine(loaded.model, processes),
             sources,
             params.sft,
             encoder,
@@ -54,9 +57,10 @@ def main(args: argparse.Namespace) -> str:
             run.log_row,
             args.out.name,
         )
-        save(Loaded(finish(), loaded.processor), args.out)
-        write_csv(args.curve, curve, CURVE)
-        checkpoints.remove()
+        if processes.main:
+            save(Loaded(finish(), loaded.processor), args.out)
+            write_csv(args.curve, curve, CURVE)
+            checkpoints.remove()
     people = facts["person_id"].nunique()
     return (
         f"{args.out.name}: {people} people, {len(curve)} steps,"
@@ -71,4 +75,4 @@ if __name__ == "__main__":
     parser.add_argument("--retain-only", type=Path, help="splits.json: leave its forget set out")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--curve", type=Path, required=True)
-    run_stage(main, parser)
+    run_stage(main, parser, lambda: load_params().accelerate)

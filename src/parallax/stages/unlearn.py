@@ -5,6 +5,7 @@ from pathlib import Path
 
 from parallax.files import checkpoint_root, read_json, read_table, write_csv
 from parallax.params import load_params
+from parallax.processes import join_processes
 from parallax.stages.command import hold, run_stage
 
 
@@ -16,17 +17,22 @@ def main(args: argparse.Namespace) -> str:
     from parallax.models.tuning import open_weights
     from parallax.tracking import flatten, input_digests, stage_run
     from parallax.training.checkpoint import Checkpoints, checkpoint_key
-    from parallax.training.engine import Engine
+    from parallax.training.engine import build_engine
     from parallax.training.loop import CURVE, Plan, train
     from parallax.unlearn.knowledge import encode_parts
     from parallax.unlearn.objective import TERMS, plan_steps, unlearning_objective
 
     unlearn = params.unlearn
-    used = {"unlearn": unlearn.model_dump(), "model": {"dtype": params.model.dtype}}
+    used = {
+        "accelerate": params.accelerate.model_dump(),
+        "model": {"dtype": params.model.dtype},
+        "unlearn": unlearn.model_dump(),
+    }
     tables = [
         args.experiment / name for name in ("portraits.parquet", "sft.parquet", "splits.json")
     ]
     digests = input_digests(str(path) for path in [args.model, *tables])
+    processes = join_processes()
     with hold(args.out), stage_run("unlearn", flatten(used), digests) as run:
         splits = read_json(args.experiment / "splits.json")
         facts = read_table(args.experiment / "sft.parquet")
@@ -42,7 +48,7 @@ def main(args: argparse.Namespace) -> str:
             unlearn.seed,
         )
         finish = open_weights(loaded.model, unlearn.tuning, unlearn.lora, unlearn.seed)
-        engine = Engine(loaded.model)
+        engine = build_engine(loaded.model, processes)
         objective = unlearning_objective(engine, unlearn, forget, retain, steps, encoder)
         key = checkpoint_key(used, [args.model, *tables])
         checkpoints = Checkpoints(checkpoint_root() / f"{args.out.name}-{key}")
@@ -60,9 +66,10 @@ def main(args: argparse.Namespace) -> str:
             },
             title=f"{unlearn.method} alpha={unlearn.alpha:g} beta={unlearn.beta:g}",
         )
-        save(Loaded(finish(), loaded.processor), args.out)
-        write_csv(args.curve, curve, (*CURVE, *TERMS))
-        checkpoints.remove()
+        if processes.main:
+            save(Loaded(finish(), loaded.processor), args.out)
+            write_csv(args.curve, curve, (*CURVE, *TERMS))
+            checkpoints.remove()
     return (
         f"unlearn: {unlearn.method}, alpha {unlearn.alpha:g}, beta {unlearn.beta:g},"
         f" {len(splits['forget'])} people, {len(curve)} steps -> {args.out}"
@@ -75,4 +82,4 @@ if __name__ == "__main__":
     parser.add_argument("--experiment", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--curve", type=Path, required=True)
-    run_stage(main, parser)
+    run_stage(main, parser, lambda: load_params().accelerate)

@@ -13,6 +13,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, NoReturn
 
 from parallax.errors import DataError, ParallaxError
+from parallax.processes import is_main
 from parallax.tracking import entries, execution
 from parallax.tracking.parents import close_orphans, open_child, open_parent
 from parallax.tracking.store import (
@@ -178,6 +179,36 @@ class StageRun:
         self._next_flush = time.monotonic() + pause
 
 
+class SilentRun(StageRun):
+    """The run of a process that is not the main one of its stage: it records nothing."""
+
+    def __init__(self) -> None:
+        pass
+
+    def log_step(self, step: int, metrics: Mapping[str, float]) -> None:
+        """Do nothing."""
+
+    def log_table(self, name: str, table: "pd.DataFrame") -> None:
+        """Do nothing."""
+
+    def log_file(
+        self, path: Path, artifact_path: str | None = None, *, of_execution: bool = False
+    ) -> None:
+        """Do nothing."""
+
+    def headline(
+        self,
+        *,
+        params: Mapping[str, Scalar] | None = None,
+        metrics: Mapping[str, float] | None = None,
+        title: str = "",
+    ) -> None:
+        """Do nothing."""
+
+    def _send(self, action: Callable[[], None]) -> None:
+        pass
+
+
 @contextlib.contextmanager
 def stage_run(
     stage: str,
@@ -189,11 +220,15 @@ def stage_run(
 
     `params` are flat names and values, `inputs` maps a path to its digest (at most 36 characters),
     `title` names the execution where DVC has no experiment name. The run ends as FINISHED, as
-    FAILED after an exception, as KILLED after SIGTERM or Ctrl-C.
+    FAILED after an exception, as KILLED after SIGTERM or Ctrl-C. Of a stage's several processes
+    the main one records it.
 
     Raises:
         ParallaxError: the tracking address, a name or a digest is not usable.
     """
+    if not is_main():
+        yield SilentRun()
+        return
     store = find_store(project_root())
     whose = execution.current_execution()
     with startup_errors(store), locked(store):

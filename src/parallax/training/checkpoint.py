@@ -59,7 +59,7 @@ class Checkpoints:
 
     def restore(self, engine: "Engine") -> list[Any]:
         """Load the checkpoint, if there is one, and return the rows of the steps already made."""
-        if self._folder is None:
+        if self._folder is None or not engine.resumes:
             return []
         whole = [file.parent for file in self._folder.glob(f"step-*/{_name(engine, 0)}")]
         steps = [int(name) for path in whole if (name := path.name[len("step-") :]).isdigit()]
@@ -76,7 +76,9 @@ class Checkpoints:
 
     def save_if_due(self, engine: "Engine", rows: list[Any]) -> None:
         """Write the checkpoint when the interval is over on any process."""
-        if self._folder is None or not engine.processes.sum([time.monotonic() >= self._due])[0]:
+        if self._folder is None or not engine.resumes:
+            return
+        if not engine.processes.sum([time.monotonic() >= self._due])[0]:
             return
         started = time.monotonic()
         final = self._folder / f"step-{len(rows)}"

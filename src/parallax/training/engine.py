@@ -1,18 +1,24 @@
 """What moves a model's weights: forward and backward passes, and the optimizers' step."""
 
 import copy
+import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import torch
 
+from parallax.errors import ParamsError
 from parallax.models.batches import Batch, answer_logits, answer_states
 from parallax.params import Optimization
-from parallax.processes import Processes
+from parallax.processes import Processes, is_launched
 from parallax.training.optimizers import build_optimizers
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
+
+
+# Norm of the whole gradient, at most.
+CLIP = 1.0
 
 
 class Engine:
@@ -26,6 +32,8 @@ class Engine:
     kind = "replicas"
     # Whether each process holds a shard of weights and optimizers, or all of them.
     shards = False
+    # Whether a training can go on from a checkpoint.
+    resumes = True
 
     def __init__(self, model: "PreTrainedModel", processes: Processes | None = None) -> None:
         """Train the weights of `model` that are open."""
@@ -66,11 +74,11 @@ class Engine:
         """Add the gradient of this process's share of a loss."""
         loss.backward()
 
-    def clip(self, limit: float) -> float:
-        """Sum the gradients over the processes, clip their norm; return it before clipping."""
+    def clip(self) -> float:
+        """Sum the gradients over the processes, clip their norm to 1; return it before clipping."""
         weights = list(self.trained.values())
         self.processes.add([weight.grad for weight in weights if weight.grad is not None])
-        return torch.nn.utils.clip_grad_norm_(weights, limit).item()
+        return torch.nn.utils.clip_grad_norm_(weights, CLIP).item()
 
     def step(self) -> None:
         """Move the weights and forget the gradients."""
@@ -96,3 +104,41 @@ class Engine:
     def close(self) -> None:
         """End the training: `model` holds whole weights and is in evaluation mode."""
         self.model.eval()
+
+
+class AnswerPasses(torch.nn.Module):
+    """The passes of a training as the forward of one module, by which wrappers see them."""
+
+    def __init__(self, model: "PreTrainedModel") -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, batch: Batch, *, states: bool = False) -> torch.Tensor:
+        """Return `answer_states` or `answer_logits` of the batch."""
+        return answer_states(self.model, batch) if states else answer_logits(self.model, batch)
+
+
+def refuse_muon(optimization: Optimization, kind: str) -> None:
+    """Refuse what takes a matrix as a whole where the processes divide it.
+
+    Raises:
+        ParamsError: the optimizer is not AdamW.
+    """
+    if optimization.optimizer != "adamw":
+        raise ParamsError(
+            f"optimizer = {optimization.optimizer!r} needs whole matrices, which {kind} divides:"
+            " give adamw, or a config of the type MULTI_GPU"
+        )
+
+
+def build_engine(model: "PreTrainedModel", processes: Processes) -> Engine:
+    """Return the engine that accelerate's config file asks for; data parallel without one."""
+    if is_launched() and os.environ.get("ACCELERATE_USE_FSDP") == "true":
+        from parallax.training.sharding import Sharded
+
+        return Sharded(model, processes)
+    if is_launched() and os.environ.get("ACCELERATE_USE_DEEPSPEED") == "true":
+        from parallax.training.zero import Zero
+
+        return Zero(model, processes)
+    return Engine(model, processes)

@@ -15,8 +15,6 @@ from parallax.training.checkpoint import Checkpoints
 from parallax.training.engine import Engine
 from parallax.training.schedule import learning_rate_factor
 
-CLIP = 1.0
-
 
 class Term(NamedTuple):
     """One summand of a step's loss: `weight * loss`, with `loss` a scalar in nats.
@@ -71,9 +69,7 @@ def train(
     # Dropout is drawn from it: not the same in rows of different processes.
     torch.manual_seed(seed if processes.main else derive_seed("process", seed, processes.rank))
     rows = checkpoints.restore(engine)
-    steps = range(len(rows), plan.steps)
-    bar = tqdm(steps, label, plan.steps, initial=len(rows), disable=not processes.main)
-    for step in bar:
+    for step in tqdm(range(len(rows), plan.steps), label, plan.steps, initial=len(rows)):
         rate = plan.learning_rate * learning_rate_factor(
             step, plan.steps, plan.optimization.warmup_fraction, plan.optimization.schedule
         )
@@ -87,7 +83,7 @@ def train(
         loss = 0.0
         for weight, value in zip(weights, values.values(), strict=True):
             loss += weight * value
-        norm = engine.clip(CLIP)
+        norm = engine.clip()
         if not (math.isfinite(loss) and math.isfinite(norm)):
             raise ModelError(
                 f"{label}: the loss or its gradient is not finite at step {step} ({values});"
