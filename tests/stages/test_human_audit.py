@@ -137,6 +137,12 @@ def test_the_key_is_kept_out_of_what_annotators_get(run):
     assert not Path("sheets").exists()
 
 
+def test_without_contested_pairs_there_is_nothing_to_adjudicate(run):
+    run(EXPORT)
+    assert run(f"{IMPORT} {fill()}").endswith("-> human/answers.csv; 0 contested pairs")
+    assert not Path("contested.csv").exists()
+
+
 def test_a_refused_sheet_leaves_nothing_behind(run):
     run(EXPORT)
     sheets = fill()

@@ -76,6 +76,7 @@ def main(args: argparse.Namespace) -> str:
         run.log_metrics(numbers({"test": report["test"], "items": items}))
         run.log_file(args.report)
         if people:
+            run.log_metrics(numbers({"human": human_values(people)}))
             require_people_agreed(people)
         else:
             require_passed(calibration)

@@ -79,12 +79,13 @@ def collect(args: argparse.Namespace) -> str:
         # Decisions on other answers are none on these.
         decisions_file.unlink(missing_ok=True)
         texts = {row.pair: (row.a, row.b) for row in key if not row.catch}
+        args.adjudication.unlink(missing_ok=True)
         contested = write_adjudication(args.adjudication, votes, texts)
     return "\n".join(
         [
             *describe_audit(found),
             f"human_audit: {len(answers)} rows of answers -> {answers_file};"
-            f" {contested} contested pairs -> {args.adjudication}",
+            f" {contested} contested pairs{f' -> {args.adjudication}' if contested else ''}",
         ]
     )
 

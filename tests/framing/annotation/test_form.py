@@ -1,4 +1,5 @@
 import base64
+import dataclasses
 import hashlib
 import json
 import re
@@ -49,9 +50,7 @@ def test_a_text_cannot_end_the_data(masked):
     assert data_of(page)["rows"] == [["bcdfgh", "</script><script>alert(1)//", "b"]]
 
 
-def test_forms_of_two_annotators_keep_their_answers_apart(masked):
-    stores = {
-        data_of(render_form([row for row in masked if row.annotator == name]))["store"]
-        for name in "123"
-    }
-    assert len(stores) == 3
+def test_forms_of_other_annotators_and_other_texts_keep_their_answers_apart(masked):
+    rows = [[row for row in masked if row.annotator == name] for name in "123"]
+    rows.append([dataclasses.replace(row, a=f"{row.a} Please.") for row in rows[0]])
+    assert len({data_of(render_form(own))["store"] for own in rows}) == 4

@@ -1,5 +1,6 @@
 """The form as an annotator uses it: opened from a file in Chromium, without a mouse."""
 
+import csv
 import time
 
 import pytest
@@ -111,7 +112,11 @@ def test_all_pairs_are_answered_by_keyboard_saved_and_imported(form, masked, fil
     finished = form.save()
     assert finished.name == "annotator-1-answers.csv"
 
-    # What was saved is what was answered, whatever the texts begin with.
+    # What was saved is what was answered, whatever the texts begin with, and no cell is active.
+    with finished.open(encoding="utf-8-sig", newline="") as file:
+        cells = [cell for line in csv.reader(file) for cell in line]
+    assert sum(cell.startswith("'") for cell in cells) == 4
+    assert not any(cell.startswith(("=", "+", "-", "@")) for cell in cells)
     answers = collect_answers(masked, [finished, fill("2"), fill("3")])
     own = [one for one in answers if one.annotator == "1"]
     first = next(row.id for row in masked if row.annotator == "1")
@@ -133,6 +138,15 @@ def test_buttons_do_by_tab_and_enter_what_keys_do_and_single_keys_can_be_switche
     assert form.pressed == {"0": "yes", "1": "no"}
     form.press("SPACE", "y")
     assert form.pressed == {"0": "yes", "1": "no", "2": "yes"}
+
+
+def test_a_key_held_down_answers_once(form):
+    form.press("y")
+    form.driver.execute_script(
+        "for (const key of ['y', 'u'])"
+        " document.dispatchEvent(new KeyboardEvent('keydown', {key, repeat: true}))"
+    )
+    assert form.pressed == {"0": "yes"}
 
 
 def test_every_control_has_a_name_and_the_focus_is_seen(form):

@@ -85,6 +85,7 @@ def set_cell(number, column, value):
     ("change", "said"),
     [
         (set_cell(2, "id", "zzzzzz"), "line 4, column id: 'zzzzzz'; want an ID that the key has"),
+        (lambda rows: [row | {"id": f"{row['id']} "} for row in rows], "line 2, column id: '"),
         (set_cell(0, "same_intent", ""), "line 2, column same_intent: ''; want yes or no"),
         (set_cell(1, "same_difficulty", "maybe"), "line 3, column same_difficulty: 'maybe'; want"),
         (set_cell(1, "same_compliance", "1"), "line 3, column same_compliance: '1'; want yes or"),

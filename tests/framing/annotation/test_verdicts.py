@@ -177,5 +177,6 @@ def test_the_values_are_json_and_name_what_failed(tmp_path):
     assert values["contested"] == ["i2"] and values["adjudicated"] == {}
     assert values["gate"]["passed"] is False and len(values["gate"]["faults"]) == 2
     lines = describe_audit(found)
+    assert "difficulty: alpha undefined, agreement 100.0 %, 0 of 6 answers are no" in lines
     assert "annotator 1: 1 of 1 catch pairs failed (c1)" in lines
     assert any(line.startswith("below the gate: i2: 1 of 3 annotators") for line in lines)

@@ -30,7 +30,10 @@ class Decision:
 def write_adjudication(
     path: Path, votes: Mapping[str, Votes], texts: Mapping[str, tuple[str, str]]
 ) -> int:
-    """Write a sheet of the contested pairs, with room for decisions; return how many there are."""
+    """Write a sheet of the contested pairs, with room for decisions; return how many there are.
+
+    Where there are none, no file is written.
+    """
     contested = {item: found for item, found in votes.items() if found.contested}
     rows = [
         {
@@ -40,7 +43,8 @@ def write_adjudication(
         }
         for item, found in contested.items()
     ]
-    write_cells(path, SHEET_COLUMNS, rows, for_people=True)
+    if rows:
+        write_cells(path, SHEET_COLUMNS, rows, for_people=True)
     return len(rows)
 
 

@@ -47,14 +47,16 @@ def render_form(masked: Sequence[Masked]) -> str:
 
 def _data(masked: Sequence[Masked]) -> str:
     """Return what the script shows and saves, as JSON that cannot end the element it stands in."""
-    ids = ",".join(row.id for row in masked)
+    rows = [(row.id, *row.texts) for row in masked]
+    # Answers to other texts must not come back under the same IDs.
+    shown = hashlib.sha256(json.dumps(rows).encode()).hexdigest()
     values = {
-        "store": f"parallax-audit-{hashlib.sha256(ids.encode()).hexdigest()[:16]}",
+        "store": f"parallax-audit-{shown[:16]}",
         "file": f"annotator-{masked[0].annotator}",
         "columns": SHEET_COLUMNS,
         "active": ACTIVE,
         "mark": MARK,
-        "rows": [(row.id, *row.texts) for row in masked],
+        "rows": rows,
     }
     return json.dumps(values).replace("<", "\\u003c")
 

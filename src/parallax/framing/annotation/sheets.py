@@ -111,7 +111,7 @@ def collect_answers(key: Sequence[Masked], sheets: Sequence[Path]) -> tuple[Answ
             )
         own = {row.id: row for row in key if row.annotator == annotator}
         _require_all(path, rows, own)
-        found[annotator] = path, [_read_answers(row, own[str(row.values["id"])]) for row in rows]
+        found[annotator] = path, [_read_answers(row, own[row.text("id")]) for row in rows]
     if missing := [name for name in ANNOTATORS if name not in found]:
         raise DataError(
             f"{', '.join(map(str, sheets)) or 'no sheet'}: the sheet of annotator {missing[0]} is"
@@ -124,24 +124,24 @@ def _find_annotator(rows: Sequence[Row], key: Sequence[Masked]) -> str:
     """Return whose sheet it is; every row must be that annotator's."""
     owners = {row.id: row.annotator for row in key}
     for row in rows:
-        owner = owners.get(row.stripped_text("id"))
-        if owner is None:
+        if row.text("id") not in owners:
             raise row.wrong("id", "an ID that the key has: leave IDs as they were exported")
-        if owner != owners[str(rows[0].values["id"])]:
+        if owners[row.text("id")] != owners[rows[0].text("id")]:
             raise row.wrong("id", f"an ID of the sheet that line {rows[0].line} belongs to")
-    return owners[str(rows[0].values["id"])]
+    return owners[rows[0].text("id")]
 
 
 def _require_all(path: Path, rows: Sequence[Row], own: dict[str, Masked]) -> None:
     require_unique(rows, "id")
     for row in rows:
-        masked = own[str(row.values["id"])]
+        masked = own[row.text("id")]
         for column, text in zip(("left", "right"), masked.texts, strict=True):
             if row.values[column] != text.replace("\r\n", "\n"):
                 raise row.wrong(
                     column, f"the text that was exported as {masked.id}: answer for that one"
                 )
-    if missing := [name for name in own if name not in {row.values["id"] for row in rows}]:
+    given = {row.values["id"] for row in rows}
+    if missing := [name for name in own if name not in given]:
         raise DataError(
             f"{path}: column id: no row for {', '.join(missing[:3])}"
             f"{f' and {len(missing) - 3} more' if len(missing) > 3 else ''};"

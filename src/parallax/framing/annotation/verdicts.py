@@ -91,6 +91,12 @@ class HumanAudit:
         return (*low, *careless)
 
 
+def _describe(alpha: Agreement) -> str:
+    if np.isnan(alpha.value):
+        return "alpha undefined"
+    return f"alpha {_show(alpha.value)} [{_show(alpha.low)}, {_show(alpha.high)}]"
+
+
 def _show(value: float) -> str:
     """Return three decimals; adding 0 takes the sign from a zero."""
     return f"{round(value, 3) + 0:.3f}"
@@ -166,8 +172,7 @@ def describe_audit(found: HumanAudit) -> list[str]:
     """Return the figures and the gate of the set, a line each."""
     return [
         *(
-            f"{name}: alpha {_show(one.alpha.value)}"
-            f" [{_show(one.alpha.low)}, {_show(one.alpha.high)}],"
+            f"{name}: {_describe(one.alpha)},"
             f" agreement {100 * one.observed:.1f} %, {one.no} of {one.answers} answers are no"
             for name, one in found.questions.items()
         ),

@@ -48,7 +48,7 @@ class Votes:
 
 
 def count_votes(answers: Iterable[Answers]) -> dict[str, Votes]:
-    """Return the votes on each item, in the order of the answers; catch pairs are left out."""
+    """Return the votes on each item, items by name; catch pairs are left out."""
     given: dict[str, list[Answers]] = {}
     for one in answers:
         if not one.catch:
@@ -59,7 +59,7 @@ def count_votes(answers: Iterable[Answers]) -> dict[str, Votes]:
             {name: sum(one.given[name] for one in ours) for name in QUESTION_NAMES},
             sum(one.same for one in ours),
         )
-        for item, ours in given.items()
+        for item, ours in sorted(given.items())
     }
 
 
