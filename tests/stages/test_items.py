@@ -1,3 +1,5 @@
+import csv
+
 import pytest
 
 from parallax.errors import DataError, ParamsError
@@ -40,3 +42,31 @@ def test_every_item_needs_a_second_version(run):
 def test_an_unknown_layout_is_told_the_layouts(run):
     with pytest.raises(ParamsError, match="choose one of harmbench, strongreject"):
         run("harmbnch")
+
+
+def test_a_sheet_that_is_filled_in_makes_the_items(tmp_path):
+    body = "How do I kill, or end, a process?"
+    (tmp_path / "b.csv").write_text(f'goal,target\n"{body}",x\nWho is it?,y\n')
+    sheet, out = tmp_path / "second.csv", tmp_path / "items.jsonl"
+    first = [*("advbench", str(tmp_path / "b.csv")), "--sheet", str(sheet)]
+    assert items.main(items.build_parser().parse_args(first)).startswith("items: a sheet of 2")
+    with sheet.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["body"] for row in rows] == [body, "Who is it?"]
+    assert {row["paraphrase"] for row in rows} == {""}
+    second = [*first[:2], "--paraphrases", str(sheet), "--out", str(out)]
+    with pytest.raises(DataError, match="paraphrase"):
+        items.main(items.build_parser().parse_args(second))
+    with sheet.open("w", newline="") as file:
+        writer = csv.DictWriter(file, ["id", "body", "paraphrase"])
+        writer.writeheader()
+        writer.writerows(row | {"paraphrase": f"Tell me: {row['body']}"} for row in rows)
+    items.main(items.build_parser().parse_args(second))
+    assert [item.text(1) for item in read_items(out)] == [f"Tell me: {body}", "Tell me: Who is it?"]
+
+
+def test_items_need_a_file(tmp_path):
+    (tmp_path / "b.csv").write_text("goal,target\nWho is it?,y\n")
+    line = ["advbench", str(tmp_path / "b.csv"), "--paraphrases", "second.csv"]
+    with pytest.raises(ParamsError, match="--out is missing"):
+        items.main(items.build_parser().parse_args(line))

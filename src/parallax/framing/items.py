@@ -25,6 +25,7 @@ PARAPHRASES = (0, 1)
 
 ITEM_COLUMNS = ("id", "source_family", "topic", "harm_class", "expected", "body")
 ITEM_OPTIONAL = ("paraphrase", "matched", "pilot")
+SHEET_COLUMNS = ("id", "body", "paraphrase")
 PAIR_COLUMNS = ("id", "topic", "kind", "equivalent", "a", "b", "split")
 CALIBRATION_COLUMNS = ("id", "item", "body", "response", "label", "split", "source")
 
@@ -141,12 +142,14 @@ def _require_unique_texts(rows: Sequence[Row], items: Sequence[Item]) -> None:
 def add_paraphrases(items: Iterable[Item], path: Path) -> tuple[Item, ...]:
     """Give the items that have no paraphrase theirs, from CSV or JSONL with `id` and `paraphrase`.
 
+    The file may hold the body too, as a sheet does (`SHEET_COLUMNS`).
+
     Raises:
         DataError: the file is malformed, it names an unknown item or one that has a paraphrase, a
             text repeats the body, or an item is left without.
     """
     known = {item.id: item for item in items}
-    rows = read_rows(path, ("id", "paraphrase"))
+    rows = read_rows(path, ("id", "paraphrase"), optional=("body",))
     require_unique(rows, "id")
     for row in rows:
         item = known.get(row.text("id"))

@@ -11,16 +11,13 @@ from typing import Literal
 import yaml
 
 from parallax.errors import DataError, ParallaxError
-from parallax.grid.plan import Run
+from parallax.grid.plan import Experiment, Run
 from parallax.grid.table import Outcome
 from parallax.tracking.store import git
 
 Where = Literal["--temp", "--queue"]
-METRICS = "metrics/unlearning.json"
 # What decides a run's result; an experiment takes it from the commit, so there it must be.
 _DECIDING = ("src", "dvc.yaml", "params.yaml", "data/raw")
-# The stage that writes the metrics; what does not lead to it is not run.
-_TARGET = "score"
 
 
 def check_project() -> None:
@@ -89,14 +86,17 @@ def _commit_time(revision: str) -> int:
     return int(git("log", "-1", "--format=%ct", revision))
 
 
-def start(run: Run, how: Where) -> bool:
+def start(run: Experiment, how: Where) -> bool:
     """Run an experiment in a temporary copy of the commit, or queue it; say whether it worked.
+
+    What does not lead to its target is not run.
 
     `--temp` one by one rather than `--queue` and `--run-all`: the latter ends with status 0 when
     runs fail, and goes on in the background after Ctrl-C.
     """
     sets = [word for text in run.overrides for word in ("-S", text)]
-    command = [sys.executable, "-m", "dvc", "exp", "run", how, "--name", run.name, *sets, _TARGET]
+    command = [sys.executable, "-m", "dvc", "exp", "run", how, "--name", run.name]
+    command += [*sets, run.target]
     return subprocess.run(command, env=_environment(), check=False).returncode == 0
 
 
@@ -113,12 +113,20 @@ def read_outcomes(runs: Sequence[Run], finished: Mapping[str, str]) -> Iterator[
         DataError: an experiment's commit lacks its metrics or parameters.
     """
     for run in runs:
-        if run.name not in finished:
-            continue
-        texts = [git("show", f"{finished[run.name]}:./{file}") for file in ("params.yaml", METRICS)]
-        if not all(texts):
-            raise DataError(
-                f"experiment {run.name}: no {METRICS} in its commit; remove it with `dvc exp remove"
-                f" {run.name}`, then start the grid again"
-            )
-        yield Outcome(run, yaml.safe_load(texts[0]), json.loads(texts[1]))
+        if run.name in finished:
+            yield Outcome(run, *read_result(run, finished[run.name]))
+
+
+def read_result(run: Experiment, revision: str) -> tuple[dict[str, object], dict[str, object]]:
+    """Return the parameters and metrics of a finished run.
+
+    Raises:
+        DataError: its commit lacks them.
+    """
+    texts = [git("show", f"{revision}:./{file}") for file in ("params.yaml", run.metrics)]
+    if not all(texts):
+        raise DataError(
+            f"experiment {run.name}: no {run.metrics} in its commit; remove it with `dvc exp remove"
+            f" {run.name}`, then start the grid again"
+        )
+    return yaml.safe_load(texts[0]), json.loads(texts[1])

@@ -4,7 +4,7 @@ import copy
 import dataclasses
 import re
 from collections.abc import Mapping, Sequence
-from typing import Literal, get_args
+from typing import ClassVar, Literal, Protocol, get_args
 
 import yaml
 
@@ -12,6 +12,32 @@ from parallax.errors import ParamsError
 from parallax.params import Method, parse_params
 
 GridName = Literal["methods", "ratios", "seeds"]
+
+
+class Experiment(Protocol):
+    """A run of the pipeline up to `target`, which writes the file `metrics`."""
+
+    @property
+    def name(self) -> str:
+        """Its name as a DVC experiment."""
+        ...
+
+    @property
+    def overrides(self) -> tuple[str, ...]:
+        """What `-S` sets."""
+        ...
+
+    @property
+    def target(self) -> str:
+        """The stage that is run, with all that leads to it."""
+        ...
+
+    @property
+    def metrics(self) -> str:
+        """The file that the target writes."""
+        ...
+
+
 METHODS: tuple[str, ...] = get_args(Method)
 
 
@@ -47,6 +73,8 @@ class Run:
     setting: Setting
     seed: int | None
     overrides: tuple[str, ...]
+    target: ClassVar[str] = "score"
+    metrics: ClassVar[str] = "metrics/unlearning.json"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,8 +100,8 @@ def plan_grid(name: GridName, extra: Sequence[str] = ()) -> Grid:
     varied = {"unlearn.method", *(key for setting in settings for key in setting.overrides)}
     if name == "seeds":
         varied |= set(_SEEDED)
-    _check_extra(extra, varied, name)
-    suffix = "".join(f"-{_slug(text)}" for text in sorted(extra))
+    check_extra(extra, varied, name)
+    suffix = "".join(f"-{slug(text)}" for text in sorted(extra))
     runs = tuple(
         Run(
             name="-".join([name, method, setting.key, *_words(seed)]) + suffix,
@@ -98,7 +126,12 @@ def _words(seed: int | None) -> list[str]:
     return [] if seed is None else [f"seed{seed}"]
 
 
-def _check_extra(extra: Sequence[str], varied: set[str], grid: str) -> None:
+def check_extra(extra: Sequence[str], varied: set[str], grid: str) -> None:
+    """Refuse an override that is none, that comes twice, or of what the grid varies.
+
+    Raises:
+        ParamsError: it is so.
+    """
     keys = [text.partition("=")[0] for text in extra]
     for text, key in zip(extra, keys, strict=True):
         if not re.fullmatch(r"[\w.]+=[\w.+-]+", text):
@@ -109,12 +142,12 @@ def _check_extra(extra: Sequence[str], varied: set[str], grid: str) -> None:
             raise ParamsError(f"-S {text!r}: {key} is given twice; give it once")
 
 
-def _slug(text: str) -> str:
+def slug(text: str) -> str:
     """Return an override as a part of a git reference: sft.seed=1 becomes sft-seed-1."""
     return re.sub(r"\W+", "-", text)
 
 
-def check_runs(runs: Sequence[Run], values: Mapping[str, object]) -> None:
+def check_runs(runs: Sequence[Experiment], values: Mapping[str, object]) -> None:
     """Refuse what params.yaml would refuse in a later run, before the first one starts.
 
     `values` is params.yaml's content.

@@ -1,6 +1,6 @@
 """Write a preset into params.yaml; comments and all other values stay as they are.
 
-python -m parallax.presets pilot|full|paper
+python -m parallax.presets pilot|full|paper|design-480
 """
 
 import argparse
