@@ -48,7 +48,9 @@ def variance_components(outcomes: Floats) -> VarianceComponents:
 
     and s2_draw is the pooled within-cell variance (Searle, Casella and McCulloch 1992, ANOVA
     estimation; unweighted means). Items with a cell without any scored draw are left out. For
-    0/1 outcomes the draw component is the mean binomial variance. Shape (items, paraphrases,
+    0/1 outcomes the draw component is the mean binomial variance. Draws that share a seed across
+    frames, correlated by rho, move h rho s2_draw from paraphrase x frame to paraphrase;
+    `stats.spread`, which plans, takes differences draw by draw and is free of it. Shape (items, paraphrases,
     frames, draws).
 
     Raises:
