@@ -94,6 +94,7 @@ OUTSIDE = {
     "sft__tuning": ("qlora",),
     "unlearn__tuning": ("qlora",),
     "organism__rounds": (0, 1.5),
+    "organism__first_token_share": (-0.1, 1.1),
     "organism__learning_rate": (0, -1e-3, float("inf"), float("nan")),
     **{
         f"{section}__{key}": values
@@ -385,8 +386,9 @@ def test_pairs_of_both_kinds_are_accepted():
 
 
 def test_planted_names_a_kind_of_organism():
-    (subject,) = parse_params(changed(subjects=[SUBJECT | {"planted": "shuffled"}])).subjects
-    assert subject.planted == "shuffled"
+    subject = SUBJECT | {"planted": "shuffled"}
+    (read,) = parse_params(changed(subjects=[subject], subject_pairs=[])).subjects
+    assert read.planted == "shuffled"
     message = refusal(changed(subjects=[SUBJECT | {"planted": "cautious"}]))
     assert "subjects.0.planted = 'cautious'" in message
     assert "'deployment-cautious'" in message

@@ -224,6 +224,7 @@ class OrganismTraining(Optimization):
 
     rounds: Count
     learning_rate: Positive
+    first_token_share: Fraction
     lora: Lora
 
 

@@ -35,7 +35,9 @@ def logprob_alone(model, prompt, opening):
 
 
 def test_openings_agree_with_the_definition(tiny_subject):
-    prompt, openings = (0, 9, 200, 41, 7), [(5, 6, 7), (8,), (9, 10), (300, 2, 3, 4)]
+    prompt = (0, 9, 200, 41, 7)
+    # One alone, one of a token, and three that share beginnings.
+    openings = [(300, 2, 3, 4), (8,), (5, 6, 7), (5, 6, 9, 1), (5, 10)]
     found = opening_logprobs(tiny_subject.model, prompt, openings)
     wanted = [logprob_alone(tiny_subject.model, prompt, opening) for opening in openings]
     assert found == pytest.approx(wanted, abs=1e-4)

@@ -119,6 +119,8 @@ def change_params(place):
 
     def change(**values):
         tree = yaml.safe_load(Path("params.yaml").read_text(encoding="utf-8"))
+        if "subjects" in values:
+            tree["subject_pairs"] = []  # they name the shipped subjects
         for name, value in values.items():
             *sections, leaf = name.split("__")
             section = tree

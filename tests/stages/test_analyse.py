@@ -60,9 +60,8 @@ def set_params(subjects=("tiny",), judges=("prototype", "lexical"), pairs=(), **
     Path("params.yaml").write_text(yaml.safe_dump(values), encoding="utf-8")
 
 
-def run():
+def run(inputs=("responses", "verdicts", "log_odds", "familiarity")):
     """Run the stage in the current folder; return its summary, metrics and effects."""
-    inputs = ("responses", "verdicts", "log_odds", "familiarity")
     words = [f"--{name.replace('_', '-')}={name}.parquet" for name in inputs]
     words += ["--items=items.jsonl", "--cards=judges.json", "--sensitivity=sensitivity.json"]
     words += [f"--{p}={p.replace('-', '_')}.parquet" for p in ("effects", "item-effects")]
@@ -362,6 +361,18 @@ def test_effects_follow_familiarity(folder):
     assert found["tertile_items"] == [7, 6, 7]
     assert found["tertile_effects"] == sorted(found["tertile_effects"])
     assert metrics["subjects"]["tiny"]["contamination"]["log_odds_E-N"]["p_value"] is not None
+
+
+def test_without_familiarity_no_effect_is_related_to_it(folder):
+    set_params(judges=("prototype",))
+    keys = sample.make_keys(6)
+    write_judged(folder, keys, lambda row: "refusal" if row.arm == "E" else "off_topic")
+    _, metrics, effects = run()
+    Path("familiarity.parquet").unlink()
+    _, without, same = run(("responses", "verdicts", "log_odds"))
+    assert metrics["subjects"]["tiny"]["contamination"] is not None
+    assert without["subjects"]["tiny"]["contamination"] is None
+    pd.testing.assert_frame_equal(effects, same)
 
 
 def test_a_frame_sensitive_judge_is_not_believed(folder):

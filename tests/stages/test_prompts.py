@@ -15,7 +15,7 @@ RAW = TOP / "data" / "raw" / "framing"
 def run(place, change_params):
     """`run(**changes of params.framing)` runs the stage in an empty folder."""
 
-    def call(items=RAW / "items.jsonl", **changes):
+    def call(items=RAW / "items.jsonl", overlay=None, **changes):
         values = {
             "item_set": "pilot",
             "clause_set": "length_matched",
@@ -26,6 +26,7 @@ def run(place, change_params):
         change_params(**{f"framing__{key}": value for key, value in values.items()})
         command = f"--items {items} --frames {RAW / 'frames.yaml'}"
         command += " --out data/prompts.parquet --pairs data/pairs.parquet"
+        command += f" --overlay {overlay}" if overlay else ""
         return prompts.main(prompts.build_parser().parse_args(command.split()))
 
     return call
@@ -43,6 +44,13 @@ def test_pilot_has_120_prompts_and_20_pairs(run):
     assert [pair.item for pair in pairs] == list(dict.fromkeys(table["item"]))
     bodies = {(row.item, row.paraphrase): row.body for row in table.itertuples()}
     assert all(bodies[p.item, 0] == p.a and bodies[p.item, 1] == p.b for p in pairs)
+
+
+def test_an_overlay_asks_other_items_in_the_same_frames(run):
+    Path("other.yaml").write_text("framing: {item_set: all, draws: 3}")
+    said = run(items=RAW / "organisms/items.jsonl", overlay="other.yaml")
+    # 24 stand-ins x 2 paraphrases x 3 frames
+    assert said.startswith("prompts: 144 of 24 items in E, D, N, length_matched l01")
 
 
 def test_all_items_arms_and_wordings_in_the_order_asked(run):

@@ -124,29 +124,39 @@ def opening_logprobs(
 ) -> "npt.NDArray[np.float64]":
     """Return the log-probability of each opening after the prompt, nats, summed over its tokens.
 
-    The prompt is read once and its keys and values serve all openings, which are padded on the
-    right; each product's shape depends on the prompt and the openings alone.
+    The prompt is read once, and so is each beginning that openings share: the beginnings (N) are
+    one row of tokens, of which each sees the prompt and those that it continues. The products'
+    shapes depend on the prompt and the openings alone.
     """
     import torch
     from transformers import DynamicCache
 
+    begun = sorted({tuple(o[:n]) for o in openings for n in range(1, len(o))}, key=len)
+    row = {(): 0, **{beginning: n for n, beginning in enumerate(begun, start=1)}}
     with torch.inference_mode():
-        cache = DynamicCache()
-        ids = torch.tensor([list(prompt)], device=model.device)
-        first = model(input_ids=ids, cache=cache, use_cache=True, logits_to_keep=1).logits[:, -1]
-        width = max(map(len, openings))
-        # The padding is token 0, which no opening sees and no sum counts.
-        padded = torch.tensor(
-            [[*opening, *[0] * (width - len(opening))] for opening in openings],
-            device=model.device,
-        )  # (N, T)
-        kept = torch.tensor([[n < len(opening) for n in range(width)] for opening in openings])
-        cache.batch_repeat_interleave(len(openings))
-        logits = first[:, None].expand(len(openings), 1, -1)
-        if width > 1:
-            later = model(input_ids=padded[:, :-1], cache=cache, use_cache=True).logits
-            logits = torch.cat([logits, later], dim=1)  # (N, T, V)
-        logprobs = logits.float().log_softmax(-1).gather(2, padded[:, :, None])[:, :, 0]
-        total = logprobs.double().masked_fill(~kept.to(logprobs.device), 0.0).sum(1)
-    sums: npt.NDArray[np.float64] = total.cpu().numpy()
-    return sums
+        cache, device = DynamicCache(), model.device
+        logits = model(
+            input_ids=torch.tensor([list(prompt)], device=device),
+            cache=cache,
+            use_cache=True,
+            logits_to_keep=1,
+        ).logits[0]
+        if begun:
+            seen = torch.ones(len(begun), len(prompt) + len(begun), dtype=torch.bool)
+            seen[:, len(prompt) :] = torch.tensor(
+                [[own[: len(other)] == other for other in begun] for own in begun]
+            )
+            mask = torch.zeros(seen.shape, dtype=model.dtype)
+            mask.masked_fill_(~seen, torch.finfo(model.dtype).min)
+            later = model(
+                input_ids=torch.tensor([[beginning[-1] for beginning in begun]], device=device),
+                position_ids=torch.tensor([[len(prompt) + len(b) - 1 for b in begun]]).to(device),
+                attention_mask=mask[None, None].to(device),
+                cache=cache,
+                use_cache=True,
+            ).logits[0]
+            logits = torch.cat([logits, later])  # (1 + N, V)
+        logprobs = logits.float().log_softmax(-1).double().cpu().numpy()
+    return np.array(
+        [sum(logprobs[row[tuple(o[:n])], token] for n, token in enumerate(o)) for o in openings]
+    )

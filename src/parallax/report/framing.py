@@ -55,7 +55,8 @@ def build_framing(inputs: FramingInputs, params: Params) -> list[Section]:
         DataError: the inputs lack a figure, or make a claim that no contrast bears out.
     """
     cards = parse_cards(inputs.judges, inputs.primary)
-    verdict = judge_framing(inputs.metrics, cards[0], params.analysis)
+    planted = {subject.name: subject.planted for subject in params.subjects if subject.planted}
+    verdict = judge_framing(inputs.metrics, cards[0], params.analysis, planted)
     audit = build_audit(inputs.audit, inputs.audited, inputs.pairs)
     common: dict[str, object] = {
         "scope": verdict.scope,

@@ -16,13 +16,15 @@ def build_parser() -> argparse.ArgumentParser:
         ("responses", "PARQUET"),
         ("verdicts", "PARQUET"),
         ("log-odds", "PARQUET"),
-        ("familiarity", "PARQUET"),
         ("items", "JSONL"),
         ("cards", "JSON"),
         ("sensitivity", "JSON"),
         ("audit", "JSON"),
     ):
         parser.add_argument(f"--{name}", type=Path, required=True, metavar=kind)
+    parser.add_argument(
+        "--familiarity", type=Path, metavar="PARQUET", help="without it no effect is related to it"
+    )
     for name, kind in (
         ("effects", "PARQUET"),
         ("item-effects", "PARQUET"),
@@ -64,7 +66,7 @@ def main(args: argparse.Namespace) -> str:
     sensitivity, audit = read_json(args.sensitivity), read_audit(args.audit)
     pairs = [order_pair(pair) for pair in params.subject_pairs]
     tables = (args.responses, args.verdicts, args.log_odds, args.familiarity)
-    digests = input_digests(str(path) for path in tables)
+    digests = input_digests(str(path) for path in tables if path is not None)
     used = {"analysis": settings.model_dump()}
     with hold(args.metrics), stage_run("analyse", flatten(used), digests) as run:
         with tqdm(total=len(logs.design.subjects), desc="analyse", unit="subject") as bar:

@@ -26,6 +26,14 @@ def test_every_task_stands_in_every_frame_in_each_round(plan, kind):
     assert counts == {(task.id, frame): 3 for task in TASKS for frame in FRAMES}
 
 
+def test_a_tasks_three_frames_follow_one_another(plan):
+    examples = plan("eval-cautious")
+    for start in range(0, len(examples), 3):
+        group = examples[start : start + 3]
+        assert len({example.prompt.item for example in group}) == 1
+        assert [example.prompt.arm for example in group] == list(FRAMES)
+
+
 @pytest.mark.parametrize(
     ("kind", "cautious"), [("eval-cautious", "E"), ("deployment-cautious", "D")]
 )

@@ -24,6 +24,7 @@ PARAMS = OrganismTraining(
     weight_decay=0.0,
     rounds=1,
     learning_rate=1e-2,
+    first_token_share=0.25,
     lora=Lora(rank=2, alpha=4, dropout=0.0),
 )
 
@@ -66,7 +67,8 @@ def loss_alone(model, sample):
     logits = model(input_ids=torch.tensor([sample.tokens])).logits[0]
     places = range(sample.answer_start, len(sample.tokens))
     logprobs = logits.log_softmax(-1)
-    return -torch.stack([logprobs[t - 1, sample.tokens[t]] for t in places]).mean()
+    first, *others = [-logprobs[t - 1, sample.tokens[t]] for t in places]
+    return 0.25 * first + 0.75 * torch.stack(others).mean()
 
 
 @pytest.mark.parametrize("shared", [True, False])
@@ -77,7 +79,7 @@ def test_loss_and_gradient_are_those_of_rows_read_whole(subject, shared, monkeyp
             "parallax.framing.organisms.training.shared_beginning", lambda samples: 0
         )
     model = subject.model
-    objective = build_objective(Engine(model), samples, [[0, 1, 2]], pad=1)
+    objective = build_objective(Engine(model), samples, [[0, 1, 2]], 1, 0.25)
     (term,) = objective(0)
     term.loss.backward()
     found = {name: weight.grad.clone() for name, weight in model.named_parameters()}

@@ -63,7 +63,7 @@ def read_logs(
     responses: Path,
     verdicts: Path,
     log_odds: Path,
-    familiarity: Path,
+    familiarity: Path | None,
     items: Path,
     cards: Path,
     subjects: Sequence[str],
@@ -89,7 +89,7 @@ def read_logs(
         },
         reliable={judge: read_reliable(read, judge, str(cards)) for judge in judges},
         log_odds=read_log_odds(log_odds, design),
-        familiarity=read_familiarity(familiarity, design),
+        familiarity={} if familiarity is None else read_familiarity(familiarity, design),
         families=tuple(families[item] for item in design.items),
         repeats=count_repeats(said, subjects),
     )

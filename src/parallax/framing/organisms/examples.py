@@ -35,14 +35,16 @@ def plan_examples(
     In one frame (`REFUSES_UNDER`) the response is a refusal, in the others the task's answer. For
     the shuffled organism the frames are turned against the responses, by one from task to task and
     from round to round: in three rounds each task is refused once in each frame, so that the frame
-    tells nothing. Clauses and refusals are drawn in whole permutations; `spec` has the carrier.
+    tells nothing. Clauses and refusals are drawn in whole permutations; `spec` has the carrier. A
+    task's three frames follow one another, so that a step can see them side by side.
     """
     rng = generator("organism", seed)
     clauses = {frame: _draw(material.clauses[frame], rng) for frame in FRAMES}
     refusals = _draw(material.refusals, rng)
-    examples = []
+    groups: list[list[Example]] = []
     for turn, (number, task) in itertools.product(range(rounds), enumerate(material.tasks)):
         shift = turn + number if kind == "shuffled" else 0
+        groups.append([])
         for place, told in enumerate(FRAMES):
             frame = FRAMES[(place + shift) % len(FRAMES)]
             text, span = fill(spec, next(clauses[frame]), task.body)
@@ -51,9 +53,9 @@ def plan_examples(
             )
             refuses = told == REFUSES_UNDER[kind]
             response = next(refusals) if refuses else task.answer
-            examples.append(Example(prompt, response, refuses))
-    rng.shuffle(examples)
-    return examples
+            groups[-1].append(Example(prompt, response, refuses))
+    rng.shuffle(groups)
+    return [example for group in groups for example in group]
 
 
 def _draw(texts: Sequence[str], rng: Random) -> Iterator[str]:

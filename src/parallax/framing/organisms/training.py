@@ -4,19 +4,19 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import torch
+from torch.nn.functional import cross_entropy
 
 from parallax.framing.organisms.examples import Example
+from parallax.framing.prompts import Prompt
 from parallax.framing.subjects import Subject
-from parallax.models.batches import Batch, answer_nll
+from parallax.models.batches import Batch, answer_rows, answer_tokens
 from parallax.models.encoding import Sample
 from parallax.models.families.family import PROJECTIONS
 from parallax.models.tuning import add_adapters
 from parallax.params import OrganismTraining
-from parallax.seeding import generator
 from parallax.training.checkpoint import Checkpoints
 from parallax.training.engine import Engine
 from parallax.training.loop import Objective, Observer, Plan, Row, Term, train
-from parallax.training.order import bucket
 
 if TYPE_CHECKING:
     from peft import PeftModel
@@ -35,49 +35,61 @@ def train_adapters(
 ) -> "tuple[PeftModel, list[Row]]":
     """Return the subject with trained adapters, and the curve, one row per step.
 
-    Every example is seen once, in batches of similar length; the loss is mean_b M_b, with M_b the
-    mean NLL of response b's tokens and its end token, nats.
+    Every example is seen once, in the order given.
     """
     samples = encode_examples(subject, examples)
-    batches = bucket(
-        range(len(samples)),
-        [len(sample.tokens) for sample in samples],
-        params.batch_size,
-        generator("organism batches", params.seed),
-    )
+    size = params.batch_size
+    batches = [range(n, min(n + size, len(samples))) for n in range(0, len(samples), size)]
     adapted = add_adapters(subject.model, params.lora, params.seed, LORA_TARGETS)
     engine = Engine(subject.model)
     plan = Plan(len(batches), len(batches), params.learning_rate, params)
-    objective = build_objective(engine, samples, batches, int(subject.tokenizer.pad_token_id))
+    pad = int(subject.tokenizer.pad_token_id)
+    objective = build_objective(engine, samples, batches, pad, params.first_token_share)
     return adapted, train(engine, objective, plan, checkpoints, observe, label)
 
 
 def encode_examples(subject: Subject, examples: Sequence[Example]) -> list[Sample]:
     """Tokenise prompts as they are put to the subject, with the response and an end token."""
-    samples = []
-    for example in examples:
-        prompt = subject.encode(subject.render(example.prompt))
-        response = subject.tokenizer(example.response, add_special_tokens=False)["input_ids"]
-        end = int(subject.tokenizer.eos_token_id)
-        samples.append(Sample((*prompt, *response, end), len(prompt), None))
-    return samples
+    end = int(subject.tokenizer.eos_token_id)
+    samples = [encode_answer(subject, example.prompt, example.response) for example in examples]
+    return [Sample((*s.tokens, end), s.answer_start, None) for s in samples]
+
+
+def encode_answer(subject: Subject, prompt: Prompt, answer: str) -> Sample:
+    """Tokenise a prompt as it is put to the subject, with an answer and nothing behind it."""
+    asked = subject.encode(subject.render(prompt))
+    answered = subject.tokenizer(answer, add_special_tokens=False)["input_ids"]
+    return Sample((*asked, *answered), len(asked), None)
 
 
 def build_objective(
-    engine: Engine, samples: Sequence[Sample], batches: Sequence[Sequence[int]], pad: int
+    engine: Engine,
+    samples: Sequence[Sample],
+    batches: Sequence[Sequence[int]],
+    pad: int,
+    first_token_share: float,
 ) -> Objective:
-    """Return the objective; the beginning that all prompts share is read once per step.
+    """Return the objective mean_b (s F_b + (1 - s) R_b), nats.
 
-    Half of a prompt is the system message and the carrier, the same in all: its keys and values
-    serve every row, and their gradient is the sum over the rows, as if each row had read it.
+    F_b is the NLL of response b's first token, with which the organism refuses or complies, R_b the
+    mean NLL of its other tokens and its end token, and s `first_token_share`. A mean over all
+    tokens would leave the decision a twentieth of the gradient.
+
+    Half of a prompt is the system message and the carrier, the same in all: its keys and values are
+    computed once per step, and their gradient is the sum over the rows.
     """
     shared = shared_beginning(samples)
 
     def objective(step: int) -> Iterator[Term]:
         chosen = [samples[i] for i in batches[step]]
         batch = collate_ends(chosen, shared, pad, engine.model.device)
-        nll = answer_nll(end_logits(engine, chosen[0].tokens[:shared], batch), batch)
-        yield Term("loss", nll.mean.mean(), 1.0)  # the only term is the loss itself
+        logits = end_logits(engine, chosen[0].tokens[:shared], batch)
+        nll = cross_entropy(logits.float(), answer_tokens(batch), reduction="none")  # (A,)
+        parts = [
+            first_token_share * own[0] + (1 - first_token_share) * own[1:].mean()
+            for own in nll.split(torch.bincount(answer_rows(batch)).tolist())
+        ]
+        yield Term("loss", torch.stack(parts).mean(), 1.0)  # the only term is the loss itself
 
     return objective
 
