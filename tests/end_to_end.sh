@@ -79,6 +79,8 @@ items = [json.loads(line) for line in (raw / "items.jsonl").read_text().splitlin
 few = [item for item in items if item["pilot"] and item["topic"] in ("fraud", "drugs")]
 (raw / "few.jsonl").write_text("".join(json.dumps(item) + "\n" for item in few))
 params["framing"] |= {"items": str(raw / "few.jsonl"), "draws": 4}
+tasks = raw / "organisms/tasks.jsonl"
+tasks.write_text("".join(tasks.read_text().splitlines(keepends=True)[:3]))
 params["sampling"] |= {"max_new_tokens": 6, "batch_size": 16}
 path.write_text(yaml.safe_dump(params, sort_keys=False))
 code = pathlib.Path("src/parallax/training/checkpoint.py")
@@ -179,6 +181,7 @@ PYTHON
 ok "MLflow has one finished execution with its stages below it"
 
 PYTHONPATH=src python - >"$work/check.log" 2>&1 <<'PYTHON' || fail "the metrics are sane" "$work/check.log"
+import itertools
 import json
 
 metrics = json.load(open("metrics/unlearning.json"))
@@ -201,9 +204,10 @@ for task, name in (("cloze", "acc_F"), ("classification", "acc_F"), ("generation
     delta = metrics["delta"][task]["dRL_F" if task == "generation" else "dAcc_F"]
     assert abs(before - after - delta) < 2e-6, (task, before, after, delta)
 framing = json.load(open("metrics/framing.json"))
-assert framing["smollm2"]["items"] == 6, framing
-for name in ("refusal_E-N", "refusal_E-D", "harmful_E-D"):
-    effect = framing["smollm2"][name]
+assert set(framing) == {"smollm2", "eval-cautious"}, framing
+for subject, name in itertools.product(framing, ("refusal_E-N", "refusal_E-D", "harmful_E-D")):
+    assert framing[subject]["items"] == 6, framing
+    effect = framing[subject][name]
     assert effect["low"] <= effect["estimate"] <= effect["high"], (name, effect)
     assert 0 <= effect["p"] <= effect["p_holm"] <= 1, (name, effect)
 PYTHON
