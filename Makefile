@@ -6,7 +6,7 @@ export MLFLOW_DISABLE_TELEMETRY := true
 export TOKENIZERS_PARALLELISM := false
 
 .DEFAULT_GOAL := help
-.PHONY: help run test ui grid-methods grid-ratios seeds
+.PHONY: help run test proof ui grid-methods grid-ratios seeds
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -28,6 +28,9 @@ test: $(VENV)/installed ## Make the environment; lint, check types, run the test
 	ruff format --check src tests
 	mypy
 	pytest
+
+proof: $(VENV)/installed ## Ask models with a known frame effect: is what was planted found?
+	dvc repro models/proof/dvc.yaml
 
 ui: $(VENV)/installed ## Open the MLflow UI on this machine's runs
 	python -m parallax.tracking.ui

@@ -292,6 +292,10 @@ LEAVES = sorted(leaves(SHIPPED))
 
 
 PIPELINE = (TOP / "dvc.yaml").read_text(encoding="utf-8")
+# The second pipeline, whose own parameters lie over those of params.yaml.
+PROOF = TOP / "models/proof"
+OVERLAY = "models/proof/params.yaml"
+LAID = yaml.safe_load((TOP / OVERLAY).read_text(encoding="utf-8"))
 # Parameters that dvc.yaml puts into a command and its dependencies: `${section.key}`.
 FILLED_IN = set(re.findall(r"\$\{(?!item)([\w.]+)\}", PIPELINE))
 
@@ -305,19 +309,33 @@ def value_of(key):
 
 def stages():
     text = re.sub(r"\$\{(?!item)([\w.]+)\}", lambda match: value_of(match[1]), PIPELINE)
-    declared = yaml.safe_load(text)["stages"]
+    proof = yaml.safe_load((PROOF / "dvc.yaml").read_text(encoding="utf-8"))["stages"]
+    declared = yaml.safe_load(text)["stages"] | {f"proof:{n}": entry for n, entry in proof.items()}
     return {
         name: entry | entry["do"] if "do" in entry else entry for name, entry in declared.items()
     }
 
 
 STAGES = stages()
+PROOFS = {stage for stage in STAGES if stage.startswith("proof:")}
 each_stage = pytest.mark.parametrize("stage", STAGES)
 
 
 def names_of(stage, key):
     entries = STAGES[stage].get(key, [])
     return {name for entry in entries for name in (entry if isinstance(entry, dict) else [entry])}
+
+
+def params_of(stage, file=None):
+    """Keys that a stage declares of params.yaml and of the overlay, or of one of them."""
+    found = set()
+    for entry in STAGES[stage].get("params", []):
+        here, keys = (
+            next(iter(entry.items())) if isinstance(entry, dict) else ("params.yaml", [entry])
+        )
+        if file in (None, here):
+            found |= set(keys)
+    return found
 
 
 def outputs(stage):
@@ -359,7 +377,7 @@ def transitive(module):
 
 @each_stage
 def test_parameters_that_a_stage_reads_are_declared(stage):
-    declared = names_of(stage, "params")
+    declared = params_of(stage)
     read = reads_of(module_of(stage))
     undeclared = sorted(r for r in read if not any(covers(d, r) for d in declared))
     # A section that is read as a whole may be declared by all its leaves.
@@ -375,12 +393,10 @@ def test_parameters_that_a_stage_reads_are_declared(stage):
 @each_stage
 def test_parameters_that_a_stage_declares_are_read(stage):
     read = reads_of(module_of(stage))
-    unread = {
-        d for d in names_of(stage, "params") if not any(covers(d, r) or covers(r, d) for r in read)
-    }
+    unread = {d for d in params_of(stage) if not any(covers(d, r) or covers(r, d) for r in read)}
     assert not unread, f"{stage} declares {sorted(unread)}, which it does not read"
-    known = {d for d in names_of(stage, "params") if any(covers(d, leaf) for leaf in LEAVES)}
-    assert known == names_of(stage, "params")
+    known = {d for d in params_of(stage) if any(covers(d, leaf) for leaf in LEAVES)}
+    assert known == params_of(stage)
 
 
 @pytest.mark.parametrize("leaf", LEAVES)
@@ -406,14 +422,32 @@ def test_every_parameter_is_read_by_a_stage_and_by_name(leaf):
 
 @each_stage
 def test_uncached_outputs_are_metrics_or_plots(stage):
+    if stage in PROOFS:  # nothing of the proof is cached
+        outs = STAGES[stage]["outs"]
+        assert all(value == {"cache": False} for out in outs for value in out.values())
+        return
     # DVC does not put a stage with another uncached output into its run cache.
     loose = [entry for entry in STAGES[stage].get("outs", []) if isinstance(entry, dict)]
     assert not loose, f"{stage}: {loose}: list it under metrics or plots"
 
 
+@pytest.mark.parametrize("stage", sorted(PROOFS))
+def test_the_proof_declares_each_parameter_from_the_file_that_has_it(stage):
+    laid = set(leaves(LAID))
+    overlaid = "--overlay" in STAGES[stage]["cmd"]
+    for key in params_of(stage, "params.yaml"):
+        hidden = {leaf for leaf in laid if covers(key, leaf)}
+        # A section that both files have a part of is declared of both.
+        assert not overlaid or not hidden or key in params_of(stage, OVERLAY), (stage, key)
+    for key in params_of(stage, OVERLAY):
+        assert overlaid
+        assert any(covers(key, leaf) for leaf in laid), (stage, key)
+
+
 @each_stage
 def test_paths_of_the_command_are_declared(stage):
     declared = names_of(stage, "deps") | outputs(stage)
+    declared |= {OVERLAY} if params_of(stage, OVERLAY) else set()
     loose = {path for path in paths_in_command(stage) if not touches(path, declared)}
     assert not loose, f"{stage}: {sorted(loose)} in cmd, but neither a dependency nor an output"
 
@@ -422,8 +456,9 @@ def test_paths_of_the_command_are_declared(stage):
 def test_declared_paths_are_in_the_command(stage):
     data = {path for path in names_of(stage, "deps") if not path.startswith("src/")}
     words = paths_in_command(stage)
-    if "subjects" in names_of(stage, "params"):
-        words |= {subject["name_or_path"] for subject in SHIPPED["subjects"]}
+    if "subjects" in params_of(stage):
+        values = LAID if stage in PROOFS else SHIPPED
+        words |= {subject["name_or_path"] for subject in values["subjects"]}
     loose = {path for path in data | outputs(stage) if not touches(path, words)}
     assert not loose, f"{stage}: {sorted(loose)} declared, but not in cmd"
 

@@ -1,13 +1,9 @@
 import pytest
 import torch
 
+from parallax.framing.organisms.encoding import encode_examples, shared_beginning
 from parallax.framing.organisms.examples import Example
-from parallax.framing.organisms.training import (
-    build_objective,
-    encode_examples,
-    shared_beginning,
-    train_adapters,
-)
+from parallax.framing.organisms.training import build_objective, train_adapters
 from parallax.framing.prompts import Prompt
 from parallax.framing.subjects import load_subject
 from parallax.models.encoding import Sample

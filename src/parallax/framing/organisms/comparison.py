@@ -216,7 +216,7 @@ def measure_answers(
     """
     import torch
 
-    from parallax.framing.organisms.training import collate_ends, encode_answer
+    from parallax.framing.organisms.encoding import collate_ends, encode_answer
     from parallax.models.batches import answer_logits, answer_nll
 
     samples = [
