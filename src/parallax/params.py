@@ -39,7 +39,7 @@ FICTITIOUS = 500
 REAL = 153
 
 
-# The scoring options of each `compat`; docs/scoring.md tells the two apart.
+# The scoring options of each `compat`; docs/compat.md tells the two apart.
 SCORING: Mapping[Compat, Mapping[str, str | bool]] = {
     "default": {
         "matcher": "rapidfuzz",

@@ -50,8 +50,8 @@ def variance_components(outcomes: Floats) -> VarianceComponents:
     estimation; unweighted means). Items with a cell without any scored draw are left out. For
     0/1 outcomes the draw component is the mean binomial variance. Draws that share a seed across
     frames, correlated by rho, move h rho s2_draw from paraphrase x frame to paraphrase;
-    `stats.spread`, which plans, takes differences draw by draw and is free of it. Shape (items, paraphrases,
-    frames, draws).
+    `stats.spread`, which plans, takes differences draw by draw and is free of it. Shape (items,
+    paraphrases, frames, draws).
 
     Raises:
         DataError: malformed outcomes.
