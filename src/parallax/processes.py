@@ -66,6 +66,20 @@ class Processes:
             merged[rank :: self.count] = part
         return merged
 
+    def spread_batches(
+        self, batches: Sequence[list[int]], work: Callable[[list[int]], Sequence[Result]]
+    ) -> list[Result]:
+        """Return one result per row; the batches hold the numbers of all rows, each once.
+
+        A process works on whole batches, so that what shares a batch does not depend on `count`.
+        """
+        found = self.spread(batches, lambda own: [work(rows) for rows in own])
+        results: list[Any] = [None] * sum(map(len, batches))
+        for rows, values in zip(batches, found, strict=True):
+            for row, value in zip(rows, values, strict=True):
+                results[row] = value
+        return results
+
     def sum(self, values: Sequence[float]) -> list[float]:
         """Return each value summed over the processes, in float64."""
         if self.count == 1:
@@ -102,13 +116,16 @@ class Processes:
         self.gather(None)
 
 
+ALONE = Processes()
+
+
 def join_processes() -> Processes:
     """Return this process's place; one that was launched meets the others first.
 
     Each takes a GPU of its node, in order; on a machine without one they meet over gloo.
     """
     if not is_launched():
-        return Processes()
+        return ALONE
     import torch
     from accelerate import PartialState
 

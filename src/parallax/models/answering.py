@@ -7,6 +7,7 @@ from tqdm import tqdm
 
 from parallax.models.encoding import Encoder
 from parallax.models.generating import generate, score_answers
+from parallax.processes import ALONE, Processes
 from parallax.prompts import render_question
 from parallax.records import MODALITIES, Instance
 
@@ -21,12 +22,13 @@ def answer_questions(
     instances: Sequence[Instance],
     batch_size: int,
     max_new_tokens: int,
+    processes: Processes = ALONE,
 ) -> "pd.DataFrame":
     """Return one row per instance and modality, with the greedy answer.
 
     `option_logprobs` holds each option's log-probability as an answer (nats, the sum over its
     tokens and the end token), `option_tokens` their number; both are empty unless the task is
-    classification.
+    classification. Each process answers a part of the questions, and returns the whole table.
     """
     import pandas as pd
     import pyarrow as pa
@@ -44,10 +46,11 @@ def answer_questions(
         [option for _, option in places],
         [shown[row] for row, _ in places],
     )
-    with tqdm(total=len(rows) + len(options), desc="evaluate", unit="answer") as bar:
+    total = -(-(len(rows) + len(options)) // processes.count)
+    with tqdm(total=total, desc="evaluate", unit="answer") as bar:
         asked = encoder.encode_prompts(prompts, shown)
-        outputs = generate(model, encoder, asked, batch_size, max_new_tokens, bar.update)
-        scores = score_answers(model, encoder, options, batch_size, bar.update)
+        outputs = generate(model, encoder, asked, batch_size, max_new_tokens, bar.update, processes)
+        scores = score_answers(model, encoder, options, batch_size, bar.update, processes)
     logprobs: list[list[float]] = [[] for _ in rows]
     tokens: list[list[int]] = [[] for _ in rows]
     for (row, _), (logprob, count) in zip(places, scores, strict=True):

@@ -8,6 +8,7 @@ import torch
 
 from parallax.models.batches import Progress, answer_logits, answer_nll, by_length, collate
 from parallax.models.encoding import Encoder, Sample
+from parallax.processes import Processes
 
 if TYPE_CHECKING:
     from transformers import GenerationConfig, PreTrainedModel
@@ -21,23 +22,27 @@ def generate(
     batch_size: int,
     max_new_tokens: int,
     progress: Progress,
+    processes: Processes,
 ) -> list[str]:
     """Return the greedy answer to each prompt, from batches that are padded on the left.
 
     The model computes positions and masks from the attention mask, so that a row's padding does
     not enter its answer.
     """
-    texts = [""] * len(prompts)
     with _greedy(model, encoder, max_new_tokens) as settings:
-        for rows in by_length(prompts, batch_size):
+
+        def answer(rows: list[int]) -> list[str]:
             chosen = [prompts[row] for row in rows]
             batch = collate(chosen, encoder, side="left", device=model.device)
             tokens = model.generate(**batch.inputs(model.dtype), generation_config=settings)
-            for row, new in zip(rows, tokens[:, batch.input_ids.shape[1] :].tolist(), strict=True):
+            texts = []
+            for new in tokens[:, batch.input_ids.shape[1] :].tolist():
                 end = next((n for n, token in enumerate(new) if token in encoder.ends), len(new))
-                texts[row] = encoder.tokenizer.decode(new[:end], skip_special_tokens=True).strip()
+                texts.append(encoder.tokenizer.decode(new[:end], skip_special_tokens=True).strip())
             progress(len(rows))
-    return texts
+            return texts
+
+        return processes.spread_batches(by_length(prompts, batch_size), answer)
 
 
 @contextlib.contextmanager
@@ -68,14 +73,14 @@ def score_answers(
     samples: Sequence[Sample],
     batch_size: int,
     progress: Progress,
+    processes: Processes,
 ) -> list[tuple[float, int]]:
     """Return for each sample its answer's log-probability (nats, end token included) and tokens."""
-    scores = [(0.0, 0)] * len(samples)
-    for rows in by_length(samples, batch_size):
+
+    def score(rows: list[int]) -> list[tuple[float, int]]:
         batch = collate([samples[row] for row in rows], encoder, device=model.device)
         nll = answer_nll(answer_logits(model, batch), batch)
-        found = zip(nll.total.tolist(), nll.tokens.tolist(), strict=True)
-        for row, (total, count) in zip(rows, found, strict=True):
-            scores[row] = (-total, count)
         progress(len(rows))
-    return scores
+        return list(zip((-nll.total).tolist(), nll.tokens.tolist(), strict=True))
+
+    return processes.spread_batches(by_length(samples, batch_size), score)

@@ -12,9 +12,14 @@ from torch.nn.functional import cross_entropy, pad
 from parallax.models.batches import Progress
 from parallax.models.encoding import Encoder, Sample
 from parallax.models.reading import EMPTY, Passage, Reader
+from parallax.processes import Processes
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
+
+
+# Prompts with like beginnings that one process answers.
+BLOCK = 32
 
 
 def by_beginning(passages: Sequence[Passage]) -> list[int]:
@@ -57,6 +62,7 @@ def generate(
     batch_size: int,
     max_new_tokens: int,
     progress: Progress,
+    processes: Processes,
 ) -> list[str]:
     """Return the greedy answer to each prompt.
 
@@ -65,10 +71,44 @@ def generate(
     its row sees its own tokens alone, at the positions that they have without padding.
     """
     reader = Reader(model, encoder)
-    head = model.get_output_embeddings()
     passages = [reader.passage(prompt) for prompt in prompts]
-    waiting = deque(by_beginning(passages))
-    answers: list[list[int]] = [[] for _ in prompts]
+    order = by_beginning(passages)
+    blocks = [order[start : start + BLOCK] for start in range(0, len(order), BLOCK)]
+
+    def answer(own: Sequence[list[int]]) -> list[list[str]]:
+        rows = [row for block in own for row in block]
+        tokens = _continue(
+            model,
+            encoder,
+            reader,
+            [passages[row] for row in rows],
+            batch_size,
+            max_new_tokens,
+            progress,
+        )
+        texts = iter(encoder.tokenizer.batch_decode(tokens, skip_special_tokens=True))
+        return [[next(texts).strip() for _ in block] for block in own]
+
+    answers = [""] * len(prompts)
+    for block, texts in zip(blocks, processes.spread(blocks, answer), strict=True):
+        for row, text in zip(block, texts, strict=True):
+            answers[row] = text
+    return answers
+
+
+def _continue(
+    model: "PreTrainedModel",
+    encoder: Encoder,
+    reader: Reader,
+    passages: Sequence[Passage],
+    batch_size: int,
+    max_new_tokens: int,
+    progress: Progress,
+) -> list[list[int]]:
+    """Return the tokens of the answer to each passage; they begin in the order given."""
+    head = model.get_output_embeddings()
+    waiting = deque(range(len(passages)))
+    answers: list[list[int]] = [[] for _ in passages]
     nothing = torch.zeros(0, dtype=torch.long, device=model.device)
     going = _Going([], nothing, nothing[:, None])
 
@@ -91,8 +131,7 @@ def generate(
         if len(kept) < len(going.rows):
             progress(len(going.rows) - len(kept))
             going = going.only(kept)
-    texts = encoder.tokenizer.batch_decode(answers, skip_special_tokens=True)
-    return [text.strip() for text in texts]
+    return answers
 
 
 @torch.inference_mode()
@@ -102,6 +141,7 @@ def score_answers(
     samples: Sequence[Sample],
     batch_size: int,
     progress: Progress,
+    processes: Processes,
 ) -> list[tuple[float, int]]:
     """Return for each sample its answer's log-probability (nats, end token included) and tokens.
 
@@ -116,19 +156,22 @@ def score_answers(
         cut = sample.answer_start - 1
         parts.append((passage[:cut], passage[cut:-1]))
     order = by_beginning([prompt for prompt, _ in parts])
-    scores = [(0.0, 0)] * len(samples)
-    for start in range(0, len(order), batch_size):
-        rows = order[start : start + batch_size]
+
+    def score(rows: list[int]) -> list[tuple[float, int]]:
+        scores = [(0.0, 0)] * len(rows)
         reader.store([parts[row][0] for row in rows])
         for numbers, hidden in reader.read([parts[row] for row in rows]):
-            asked = [rows[n] for n in numbers]
-            answers = [samples[row].tokens[samples[row].answer_start :] for row in asked]
+            asked = [samples[rows[n]] for n in numbers]
+            answers = [sample.tokens[sample.answer_start :] for sample in asked]
             logprobs = _logprobs(head, hidden, answers)
-            for row, answer, logprob in zip(asked, answers, logprobs, strict=True):
-                scores[row] = (logprob, len(answer))
+            for n, answer, logprob in zip(numbers, answers, logprobs, strict=True):
+                scores[n] = (logprob, len(answer))
         reader.keep(torch.zeros(0, dtype=torch.long, device=model.device))
         progress(len(rows))
-    return scores
+        return scores
+
+    batches = [order[start : start + batch_size] for start in range(0, len(order), batch_size)]
+    return processes.spread_batches(batches, score)
 
 
 def _logprobs(

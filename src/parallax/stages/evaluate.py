@@ -5,6 +5,7 @@ from pathlib import Path
 
 from parallax.files import read_table, write_table
 from parallax.params import load_params
+from parallax.processes import join_processes
 from parallax.stages.command import hold, run_stage
 
 
@@ -16,6 +17,7 @@ def main(args: argparse.Namespace) -> str:
     from parallax.models.encoding import Encoder
     from parallax.models.loading import load
 
+    processes = join_processes()
     with hold(args.out):
         loaded = load(args.model, params.model.dtype)
         portraits = read_table(args.experiment / "portraits.parquet")
@@ -27,8 +29,10 @@ def main(args: argparse.Namespace) -> str:
             instances,
             params.evaluate.batch_size,
             params.evaluate.max_new_tokens,
+            processes,
         )
-        write_table(args.out, answers)
+        if processes.main:
+            write_table(args.out, answers)
     return f"evaluate: {len(answers)} answers of {args.model.name} -> {args.out}"
 
 
@@ -37,4 +41,4 @@ if __name__ == "__main__":
     parser.add_argument("--model", type=Path, required=True)
     parser.add_argument("--experiment", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
-    run_stage(main, parser)
+    run_stage(main, parser, lambda: load_params().accelerate)
