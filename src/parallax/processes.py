@@ -67,13 +67,15 @@ class Processes:
         return merged
 
     def spread_batches(
-        self, batches: Sequence[list[int]], work: Callable[[list[int]], Sequence[Result]]
+        self,
+        batches: Sequence[list[int]],
+        work: Callable[[Sequence[list[int]]], Sequence[Sequence[Result]]],
     ) -> list[Result]:
         """Return one result per row; the batches hold the numbers of all rows, each once.
 
         A process works on whole batches, so that what shares a batch does not depend on `count`.
         """
-        found = self.spread(batches, lambda own: [work(rows) for rows in own])
+        found = self.spread(batches, work)
         results: list[Any] = [None] * sum(map(len, batches))
         for rows, values in zip(batches, found, strict=True):
             for row, value in zip(rows, values, strict=True):

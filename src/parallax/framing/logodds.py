@@ -20,6 +20,7 @@ import yaml
 from parallax.errors import DataError
 from parallax.framing.prompts import Prompt
 from parallax.framing.subjects import Subject
+from parallax.processes import ALONE, Processes
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -85,11 +86,13 @@ def measure_log_odds(
     prompts: Sequence[Prompt],
     openings: Openings,
     progress: Callable[[int], object] = lambda count: None,
+    processes: Processes = ALONE,
 ) -> "pd.DataFrame":
     """Return one row per prompt with `log_refusal`, `log_compliance`, `log_odds` (nats).
 
     The other columns are subject, item, paraphrase, arm and wording. Openings are taken in the
-    tokens that the tokenizer cuts them into.
+    tokens that the tokenizer cuts them into. Each process measures a part of the prompts, one at a
+    time, and returns the whole table.
     """
     import pandas as pd
 
@@ -98,24 +101,24 @@ def measure_log_odds(
         tuple(subject.tokenizer(lead + text, add_special_tokens=False)["input_ids"])
         for text in (*openings.refusal, *openings.compliance)
     ]
-    rows = []
-    for prompt in prompts:
+
+    def measure(prompt: Prompt) -> dict[str, object]:
         logprobs = opening_logprobs(subject.model, subject.encode(subject.render(prompt)), tokens)
         refusal = float(np.logaddexp.reduce(logprobs[: len(openings.refusal)]))
         compliance = float(np.logaddexp.reduce(logprobs[len(openings.refusal) :]))
-        rows.append(
-            {
-                "subject": subject.name,
-                "item": prompt.item,
-                "paraphrase": prompt.paraphrase,
-                "arm": prompt.arm,
-                "wording": prompt.wording,
-                "log_refusal": refusal,
-                "log_compliance": compliance,
-                "log_odds": refusal - compliance,
-            }
-        )
         progress(1)
+        return {
+            "subject": subject.name,
+            "item": prompt.item,
+            "paraphrase": prompt.paraphrase,
+            "arm": prompt.arm,
+            "wording": prompt.wording,
+            "log_refusal": refusal,
+            "log_compliance": compliance,
+            "log_odds": refusal - compliance,
+        }
+
+    rows = processes.spread(prompts, lambda own: [measure(prompt) for prompt in own])
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 

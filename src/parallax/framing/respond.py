@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -23,6 +24,7 @@ from parallax.framing.prompts import ARMS, Prompt
 from parallax.framing.sampling import Finish, Request, sample
 from parallax.framing.subjects import Subject
 from parallax.params import Rendering
+from parallax.processes import ALONE, Processes
 from parallax.seeding import derive_seed
 
 if TYPE_CHECKING:
@@ -270,7 +272,7 @@ def interleave(orders: Sequence[Order]) -> list[int]:
     """
     longest: dict[tuple[str, int], int] = {}
     for order in orders:
-        group = (order.cell.prompt.item, order.cell.prompt.paraphrase)
+        group = _group(order)
         longest[group] = max(longest.get(group, 0), len(order.rendered))
 
     def place(index: int) -> tuple[int, str, int, int, str, int]:
@@ -290,33 +292,55 @@ class Pace:
 
 
 def respond(
-    responder: Responder, cells: Sequence[Cell], store: DrawStore, pace: Pace | None = None
+    responder: Responder,
+    cells: Sequence[Cell],
+    store: DrawStore,
+    pace: Pace | None = None,
+    processes: Processes = ALONE,
 ) -> "pd.DataFrame":
     """Draw what the store lacks, and return one row per cell, in the order given (`COLUMNS`).
 
-    `pace` is told what was drawn, and how long that took.
+    `pace` is told what was drawn, and how long that took. A process draws for a part of the
+    (item, paraphrase) groups, keeps what it drew in the store, and returns the rows of all.
     """
     pace = Pace() if pace is None else pace
     rendered = {cell.prompt: responder.render(cell.prompt) for cell in cells}
     identity = responder.identity
     keys = [cell_key(identity, rendered[cell.prompt], cell) for cell in cells]
-    missing = [n for n, key in enumerate(keys) if key not in store]
+    # Nobody draws, and so adds to the store, before all have read it.
+    missing = processes.gather([n for n, key in enumerate(keys) if key not in store])[0]
     orders = [Order(cells[n], rendered[cells[n].prompt]) for n in missing]
-    work = interleave(orders)
+    groups = [list(group) for _, group in groupby(interleave(orders), lambda n: _group(orders[n]))]
     started = time.monotonic()
-    with tqdm(
-        total=len(cells),
-        initial=len(cells) - len(missing),
-        desc=f"respond {responder.name}",
-        unit="draw",
-    ) as bar:
-        for done, response in responder.answer([orders[n] for n in work]):
-            store.add(keys[missing[work[done]]], response)
-            pace.tokens += response.new_tokens
-            pace.seconds = time.monotonic() - started
-            bar.set_postfix_str(f"{pace.tokens / pace.seconds:.0f} tokens/s", refresh=False)
-            bar.update()
-    return _to_table(responder.name, cells, rendered, [store[key] for key in keys])
+
+    def draw(own: Sequence[list[int]]) -> list[list[Response]]:
+        work = [n for group in own for n in group]
+        drawn: dict[int, Response] = {}
+        known = len(cells) - len(missing)
+        with tqdm(
+            total=known + len(work),
+            initial=known,
+            desc=f"respond {responder.name}",
+            unit="draw",
+        ) as bar:
+            for done, response in responder.answer([orders[n] for n in work]):
+                drawn[work[done]] = response
+                store.add(keys[missing[work[done]]], response)
+                pace.tokens += response.new_tokens
+                pace.seconds = time.monotonic() - started
+                bar.set_postfix_str(f"{pace.tokens / pace.seconds:.0f} tokens/s", refresh=False)
+                bar.update()
+        return [[drawn[n] for n in group] for group in own]
+
+    found = processes.spread_batches(groups, draw)
+    pace.tokens = round(processes.sum([pace.tokens])[0])
+    made = {keys[n]: response for n, response in zip(missing, found, strict=True)}
+    responses = [made[key] if key in made else store[key] for key in keys]
+    return _to_table(responder.name, cells, rendered, responses)
+
+
+def _group(order: Order) -> tuple[str, int]:
+    return order.cell.prompt.item, order.cell.prompt.paraphrase
 
 
 def _to_table(

@@ -42,7 +42,8 @@ def generate(
             progress(len(rows))
             return texts
 
-        return processes.spread_batches(by_length(prompts, batch_size), answer)
+        batches = by_length(prompts, batch_size)
+        return processes.spread_batches(batches, lambda own: [answer(rows) for rows in own])
 
 
 @contextlib.contextmanager
@@ -83,4 +84,5 @@ def score_answers(
         progress(len(rows))
         return list(zip((-nll.total).tolist(), nll.tokens.tolist(), strict=True))
 
-    return processes.spread_batches(by_length(samples, batch_size), score)
+    batches = by_length(samples, batch_size)
+    return processes.spread_batches(batches, lambda own: [score(rows) for rows in own])

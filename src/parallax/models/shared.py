@@ -89,11 +89,7 @@ def generate(
         texts = iter(encoder.tokenizer.batch_decode(tokens, skip_special_tokens=True))
         return [[next(texts).strip() for _ in block] for block in own]
 
-    answers = [""] * len(prompts)
-    for block, texts in zip(blocks, processes.spread(blocks, answer), strict=True):
-        for row, text in zip(block, texts, strict=True):
-            answers[row] = text
-    return answers
+    return processes.spread_batches(blocks, answer)
 
 
 def _continue(
@@ -171,7 +167,7 @@ def score_answers(
         return scores
 
     batches = [order[start : start + batch_size] for start in range(0, len(order), batch_size)]
-    return processes.spread_batches(batches, score)
+    return processes.spread_batches(batches, lambda own: [score(rows) for rows in own])
 
 
 def _logprobs(

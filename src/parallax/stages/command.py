@@ -18,13 +18,13 @@ from parallax.processes import is_launched, is_main
 def run_stage(
     main: Callable[[argparse.Namespace], str],
     parser: argparse.ArgumentParser,
-    processes: Callable[[], Accelerate] | None = None,
+    processes: Callable[[argparse.Namespace], Accelerate] | None = None,
 ) -> None:
     """Parse the command line, run `main`, print its one-line summary; exit 1 on our own errors.
 
     A `ParallaxError` is printed as one line without a traceback; any other exception is a defect
-    and keeps its traceback. Where `processes()` says that the stage is several processes, it is
-    started again as these; all run `main`, and one of them speaks.
+    and keeps its traceback. Where `processes(args)` says that the stage is several processes, it
+    is started again as these; all run `main`, and one of them speaks.
     """
     # How long a thread spins before it sleeps. OpenMP's own choice makes a training many times
     # slower as soon as another program wants a core; not to spin at all costs the second core's
@@ -36,7 +36,7 @@ def run_stage(
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     try:
         args = parser.parse_args()
-        if processes and not is_launched() and wants_launch(settings := processes()):
+        if processes and not is_launched() and wants_launch(settings := processes(args)):
             launch(settings, f"parallax.stages.{Path(sys.argv[0]).stem}", sys.argv[1:])
             return
         summary = main(args)

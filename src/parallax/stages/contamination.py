@@ -1,12 +1,14 @@
 """Measure how familiar each model under test is with the bodies that it is asked."""
 
 import argparse
+import functools
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from parallax.files import write_table
 from parallax.params import Contamination, Subject, load_params
+from parallax.processes import Processes, join_processes
 from parallax.stages.command import add_overlay, hold, run_stage
 
 if TYPE_CHECKING:
@@ -51,17 +53,20 @@ def main(args: argparse.Namespace) -> str:
     }
     folders = [subject.name_or_path for subject in params.subjects]
     digests = input_digests([str(args.items), *(f for f in folders if Path(f).is_dir())])
+    processes = join_processes()
     with hold(args.out), stage_run("contamination", flatten(used), digests) as run:
         items = choose_items(read_items(args.items), params.framing.item_set)
         bodies = [item.body for item in items]
-        overlap = _measure_overlap(bodies, settings)
+        if processes.main:  # first: a corpus that can't be used stops all before a model is loaded
+            overlap = _measure_overlap(bodies, settings)
+        measured = {
+            subject.name: _measure(subject, bodies, settings, batch_size, processes)
+            for subject in params.subjects
+        }
+        if not processes.main:
+            return ""
         table = pd.concat(
-            [
-                tabulate_familiarity(
-                    subject.name, items, _measure(subject, bodies, settings, batch_size), overlap
-                )
-                for subject in params.subjects
-            ],
+            [tabulate_familiarity(name, items, found, overlap) for name, found in measured.items()],
             ignore_index=True,
         )
         write_table(args.out, table)
@@ -86,9 +91,16 @@ def _measure_overlap(bodies: Sequence[str], settings: Contamination) -> "Floats"
 
 
 def _measure(
-    subject: Subject, bodies: Sequence[str], settings: Contamination, batch_size: int
+    subject: Subject,
+    bodies: Sequence[str],
+    settings: Contamination,
+    batch_size: int,
+    processes: Processes,
 ) -> "list[Familiarity]":
-    """Load a subject, measure it, and free its memory before another one is loaded."""
+    """Load a subject, measure it, and free its memory before another one is loaded.
+
+    Each process measures a part of the bodies, and returns what all found.
+    """
     import gc
 
     import torch
@@ -102,11 +114,17 @@ def _measure(
     loaded = load_subject(
         subject.name, subject.name_or_path, subject.rendering, subject.dtype, subject.revision
     )
-    with tqdm(total=2 * len(bodies), desc=f"contamination {subject.name}", unit="step") as bar:
-        measured = measure_familiarity(
-            loaded, bodies, settings.least_likely, batch_size, bar.update
+    total = -(-2 * len(bodies) // processes.count)
+    with tqdm(total=total, desc=f"contamination {subject.name}", unit="step") as bar:
+        measure = functools.partial(
+            measure_familiarity,
+            loaded,
+            least_likely=settings.least_likely,
+            batch_size=batch_size,
+            progress=bar.update,
         )
-    del loaded
+        measured = processes.spread(bodies, measure)
+    del loaded, measure
     gc.collect()
     torch.cuda.empty_cache()
     return measured
@@ -141,4 +159,4 @@ def _summarise(table: "pd.DataFrame", subjects: Sequence[Subject], settings: Con
 
 
 if __name__ == "__main__":
-    run_stage(main, build_parser())
+    run_stage(main, build_parser(), lambda args: load_params(overlay=args.overlay).accelerate)

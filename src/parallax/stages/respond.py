@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from parallax.errors import DataError
 from parallax.files import checkpoint_root, read_json, write_table
 from parallax.params import Sampling, Subject, load_params
+from parallax.processes import Processes, join_processes
 from parallax.stages.command import add_overlay, hold, run_stage
 
 if TYPE_CHECKING:
@@ -47,12 +48,20 @@ def main(args: argparse.Namespace) -> str:
         "subjects": [subject.model_dump() for subject in params.subjects],
     }
     digests = input_digests([str(args.prompts), str(args.openings)])
+    processes = join_processes()
     with hold(args.out), stage_run("respond", flatten(used), digests) as run:
         paces = {subject.name: Pace() for subject in params.subjects}
-        pairs = [
-            _ask(subject, params.sampling, prompts, cells, openings, paces[subject.name])
-            for subject in params.subjects
-        ]
+        found = {}
+        # Endpoints come last and are asked by one process: no other one waits for them.
+        for subject in sorted(params.subjects, key=lambda subject: subject.backend == "endpoint"):
+            if processes.main or subject.backend != "endpoint":
+                pace = paces[subject.name]
+                found[subject.name] = _ask(
+                    subject, params.sampling, prompts, cells, openings, pace, processes
+                )
+        if not processes.main:
+            return ""
+        pairs = [found[subject.name] for subject in params.subjects]
         responses = pd.concat([table for table, _ in pairs], ignore_index=True)
         log_odds = [table for _, table in pairs if table is not None]
         none = pd.DataFrame(columns=list(COLUMNS))
@@ -76,6 +85,7 @@ def _ask(
     cells: Sequence["Cell"],
     openings: "Openings",
     pace: "Pace",
+    processes: Processes,
 ) -> tuple["pd.DataFrame", "pd.DataFrame | None"]:
     """Return a subject's responses and, where its weights are at hand, its log-odds."""
     from tqdm import tqdm
@@ -101,9 +111,11 @@ def _ask(
     model = load_subject(
         subject.name, subject.name_or_path, subject.rendering, subject.dtype, subject.revision
     )
-    table = respond(LocalResponder(model, decoding, sampling.batch_size), cells, store, pace)
-    with tqdm(total=len(prompts), desc=f"log-odds {subject.name}", unit="prompt") as bar:
-        log_odds = measure_log_odds(model, prompts, openings, bar.update)
+    local = LocalResponder(model, decoding, sampling.batch_size)
+    table = respond(local, cells, store, pace, processes)
+    total = -(-len(prompts) // processes.count)
+    with tqdm(total=total, desc=f"log-odds {subject.name}", unit="prompt") as bar:
+        log_odds = measure_log_odds(model, prompts, openings, bar.update, processes)
     return table, log_odds
 
 
@@ -133,4 +145,4 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 if __name__ == "__main__":
-    run_stage(main, build_parser())
+    run_stage(main, build_parser(), lambda args: load_params(overlay=args.overlay).accelerate)

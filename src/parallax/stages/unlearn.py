@@ -82,4 +82,4 @@ if __name__ == "__main__":
     parser.add_argument("--experiment", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--curve", type=Path, required=True)
-    run_stage(main, parser, lambda: load_params().accelerate)
+    run_stage(main, parser, lambda args: load_params().accelerate)
