@@ -1,4 +1,4 @@
-"""Two processes that share a step's rows move the weights as one does."""
+"""Two processes move the weights and write the tables as one does."""
 
 import importlib.util
 import pickle
@@ -9,10 +9,16 @@ from pathlib import Path
 import pytest
 import torch
 
+from parallax.files import write_table
+from parallax.framing.items import read_items
+from parallax.framing.prompts import plan_prompts, read_frames
+from parallax.params import load_params
 from parallax.processes import Processes
+from parallax.records import TASKS
 
 SCRIPT = Path(__file__).with_name("pair.py")
-SOURCE = Path(__file__).parents[2] / "src"
+TOP = Path(__file__).parents[1]
+RAW = TOP / "data/raw/framing"
 
 
 @pytest.fixture(scope="module")
@@ -25,9 +31,19 @@ def pair():
 
 
 @pytest.fixture(scope="module")
-def inputs(pair, tiny, make_params):
-    unlearn = {method: make_params(method) for method in pair.METHODS}
-    return pair.Inputs(tiny.shape, tiny.processor, tiny.portraits, tiny.knowledge, unlearn)
+def inputs(pair, tiny, tiny_folder, instances_of):
+    shipped = load_params(TOP / "params.yaml").unlearn
+    items = [item for item in read_items(RAW / "items.jsonl") if item.pilot][:3]
+    return pair.Inputs(
+        tiny.shape,
+        tiny.processor,
+        tiny.portraits,
+        tiny.knowledge,
+        {method: shipped.model_copy(update={"method": method}) for method in pair.METHODS},
+        [i for task in TASKS for i in instances_of(range(6), task)],
+        tiny_folder,
+        plan_prompts(items, read_frames(RAW / "frames.yaml", "length_matched")[:1]),
+    )
 
 
 @pytest.fixture(scope="module")
@@ -42,13 +58,13 @@ def together(inputs, tmp_path_factory):
     launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
     done = subprocess.run(
         [*launcher, "--local-addr=127.0.0.1", SCRIPT, folder / "inputs", folder / "out"],
-        env={"PYTHONPATH": str(SOURCE), "OMP_NUM_THREADS": "1", "PATH": ""},
+        env={"PYTHONPATH": str(TOP / "src"), "OMP_NUM_THREADS": "1", "PATH": ""},
         capture_output=True,
         text=True,
         timeout=300,
     )
     assert done.returncode == 0, done.stderr
-    return torch.load(folder / "out", weights_only=False)
+    return torch.load(folder / "out", weights_only=False) | {"folder": folder}
 
 
 def largest_difference(one, other):
@@ -109,3 +125,21 @@ def test_dropout_is_drawn_apart_in_each_process(alone, together):
     # Were it not drawn at all, or alike in both, one process would see the same losses.
     (rows, _), (others, _) = alone["sft-dropout"], together["results"]["sft-dropout"]
     assert worst(rows, others, "loss") > 1e-4
+
+
+@pytest.fixture(scope="module")
+def tables(pair, inputs, tmp_path_factory):
+    return pair.tables(inputs, Processes(), tmp_path_factory.mktemp("alone"))
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+@pytest.mark.parametrize("name", ["shared", "plain", "responses", "log_odds", "familiarity"])
+def test_two_processes_make_the_same_table_byte_for_byte(tables, together, tmp_path, name, rank):
+    write_table(tmp_path / "alone.parquet", tables[name])
+    theirs = together["folder"] / f"{name}-{rank}.parquet"
+    assert theirs.read_bytes() == (tmp_path / "alone.parquet").read_bytes()
+
+
+def test_every_draw_is_made_and_kept_once(tables, together):
+    drawn = (together["folder"] / "draws.jsonl").read_text().splitlines()
+    assert len(drawn) == len(set(drawn)) == len(tables["responses"])

@@ -1,15 +1,24 @@
-"""Trainings that a test makes twice: in one process, and in two that torch's launcher starts.
+"""What a test does twice: in one process, and in two that torch's launcher starts.
 
-python -m torch.distributed.run --nproc-per-node 2 tests/unlearn/pair.py INPUTS OUT
+python -m torch.distributed.run --nproc-per-node 2 tests/pair.py INPUTS OUT
 """
 
 import dataclasses
+import functools
 import pickle
 import sys
 from pathlib import Path
 
+import pandas as pd
 import torch
 
+from parallax.files import write_table
+from parallax.framing.choosing import Decoding
+from parallax.framing.contamination import measure_familiarity
+from parallax.framing.logodds import Openings, measure_log_odds
+from parallax.framing.respond import DrawStore, LocalResponder, plan_cells, respond
+from parallax.framing.subjects import load_subject
+from parallax.models.answering import answer_questions
 from parallax.models.embedded import build_model
 from parallax.models.encoding import Encoder
 from parallax.models.families import FAMILIES
@@ -42,13 +51,16 @@ STEADY = Optimization(
 
 @dataclasses.dataclass(frozen=True)
 class Inputs:
-    """What the trainings are made of."""
+    """What trainings and tables are made of."""
 
     shape: object
     processor: object
     portraits: object
     knowledge: Knowledge
     unlearn: dict[str, Unlearn]
+    instances: list
+    subject: Path
+    prompts: list
 
 
 class KilledError(Exception):
@@ -132,12 +144,37 @@ def resume(case, inputs, processes, folder):
     return *found, steps
 
 
+def tables(inputs, processes, folder):
+    """Return tables of answers by both ways, responses, log-odds and familiarity."""
+    torch.manual_seed(0)
+    model = build_model(inputs.shape, inputs.processor).eval()
+    found = {}
+    for way in ("shared", "plain"):
+        family = dataclasses.replace(FAMILIES["llava"], shared_reading=way == "shared")
+        encoder = Encoder(inputs.processor, family, inputs.portraits)
+        found[way] = answer_questions(model, encoder, inputs.instances, 8, 5, processes)
+    subject = load_subject("tiny", inputs.subject, "chat")
+    store = DrawStore(folder / "draws.jsonl")
+    local = LocalResponder(subject, Decoding(max_new_tokens=4), 16)
+    cells = plan_cells(inputs.prompts, 2, 0)
+    found["responses"] = respond(local, cells, store, processes=processes)
+    openings = Openings(("I can't", "No"), ("Sure", "Here"))
+    found["log_odds"] = measure_log_odds(subject, inputs.prompts, openings, processes=processes)
+    bodies = list(dict.fromkeys(prompt.text for prompt in inputs.prompts))[:5]
+    measure = functools.partial(measure_familiarity, subject, least_likely=0.2, batch_size=16)
+    found["familiarity"] = pd.DataFrame(map(vars, processes.spread(bodies, measure)))
+    return found
+
+
 def main(inputs_file, out):
     processes = join_processes()
     inputs = Inputs(**pickle.loads(Path(inputs_file).read_bytes()))
     results = {name: run(case, inputs, processes) for name, case in CASES.items()}
     for name in ("sft-dropout", "sft-dropout-fsdp"):
         results[f"{name} resumed"] = resume(CASES[name], inputs, processes, Path(out).parent / name)
+    made = tables(inputs, processes, Path(out).parent)
+    for name, table in made.items():
+        write_table(Path(out).parent / f"{name}-{processes.rank}.parquet", table)
     everybodys = processes.gather({name: weights for name, (_, weights, *_) in results.items()})
     if processes.main:
         torch.save({"results": results, "weights": everybodys}, out)
