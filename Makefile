@@ -29,7 +29,7 @@ test: $(VENV)/installed ## Make the environment; lint, check types, run the test
 	mypy
 	pytest
 
-proof: $(VENV)/installed ## Ask models with a known frame effect: is what was planted found?
+proof: $(VENV)/installed ## Is what was planted found? Simulated responders, faults, model organisms
 	dvc repro models/proof/dvc.yaml
 
 ui: $(VENV)/installed ## Open the MLflow UI on this machine's runs

@@ -28,13 +28,23 @@ FLOORS = (
     {"models"},
     {"training"},
     {"framing", "umu", "unlearn"},
-    {"report", "tracking"},
+    {"proof", "report", "tracking"},
     {"grid", "plan", "presets", "stages"},
 )
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 GROUND = FLOORS[0]
 # The rooms whose code decides what a stage writes.
-DECIDING = {"framing", "models", "report", "stats", "training", "umu", "unlearn", "validation"}
+DECIDING = {
+    "framing",
+    "models",
+    "proof",
+    "report",
+    "stats",
+    "training",
+    "umu",
+    "unlearn",
+    "validation",
+}
 HEAVY = {"datasets", "great_expectations", "matplotlib", "mlflow", "torch", "transformers"}
 
 

@@ -70,6 +70,13 @@ def test_a_floor_earns_no_label():
     assert found.bca.degenerate
 
 
+def test_constant_data_have_no_spread():
+    # 45 times 3/14: the mean is off by a rounding, which is no spread.
+    found = summarize(ItemDifferences.from_units([3] * 45, 14))
+    assert found.sd == 0
+    assert np.isnan(found.detectable)
+
+
 def test_the_adjustment_can_be_chosen():
     adjusted, _ = judge_family(
         [summarize(REFUSAL), summarize(fourteenths([1, -1])), summarize(HARMFUL)],

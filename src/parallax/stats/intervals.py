@@ -162,6 +162,14 @@ def is_degenerate(values: Floats) -> bool:
     return values.size < 2 or bool(np.all(values == values[0]))
 
 
+def sample_sd(values: Floats) -> float:
+    """s of values without NaN, divisor n - 1; 0 where all are equal, NaN under two."""
+    if values.size < 2:
+        return float("nan")
+    # The mean of equal values may be off by a rounding, and their spread then not quite 0.
+    return 0.0 if is_degenerate(values) else float(values.std(ddof=1))
+
+
 def standard_error(values: Floats) -> float:
     """s / sqrt(n) of values without NaN, n >= 2, in the values' units."""
     return float(values.std(ddof=1)) / math.sqrt(values.size)

@@ -12,6 +12,7 @@ from parallax.stats.intervals import (
     Interval,
     bca_interval,
     cr2_interval,
+    sample_sd,
     sign_flip_interval,
     t_interval,
     t_test,
@@ -67,7 +68,7 @@ def summarize_contrast(
             per item.
     """
     values = known_values(differences)
-    sd = float(values.std(ddof=1)) if values.size > 1 else float("nan")
+    sd = sample_sd(values)
     counts = count_signs(differences, direction)
     spread = float("nan") if counts.few_nonzero else sd
     clustered, clustered_test = None, None
@@ -109,7 +110,7 @@ def summarize_continuous(
     """
     known = known_values(values)
     nan = float("nan")
-    sd = float(known.std(ddof=1)) if known.size > 1 else nan
+    sd = sample_sd(known)
     t = t_interval(values, alpha)
     return ContrastSummary(
         estimate=mean(values),

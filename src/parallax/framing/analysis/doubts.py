@@ -71,11 +71,15 @@ def find_doubts(
 
 
 def doubt_judge(family: Sequence[Effect], gates: Sequence[Gate]) -> list[Doubt]:
-    """Withhold a significant contrast whose judge failed a gate."""
+    """Withhold a contrast whose judge failed a gate.
+
+    A judge that reacts to the frames may hide an effect, too: that is said of any contrast, an
+    unreliable one of a significant contrast alone.
+    """
     return [
         Doubt("judge", (name,), True, gate.reason)
         for name, effect, gate in zip(FAMILY_NAMES, family, gates, strict=True)
-        if effect.verdict.significant and not gate.passed
+        if not gate.passed and (gate.reliable or effect.verdict.significant)
     ]
 
 
@@ -124,13 +128,16 @@ def doubt_abstention(
 def doubt_versions(
     family: Sequence[Effect], versions: Sequence[Versions | None], alpha: float
 ) -> list[Doubt]:
-    """Doubt a significant contrast that differs between the two versions of the requests.
+    """Doubt all significant contrasts where one of the family differs between the two versions.
 
-    It is withheld where the version with the smaller effect does not show it by itself.
+    The family shows one behaviour, and Holm's p of its differences speaks for all of it. A
+    contrast is withheld where the version with the smaller effect does not show it by itself.
     """
+    if not any(both is not None and both.adjusted <= alpha for both in versions):
+        return []
     found = []
     for name, effect, both in zip(FAMILY_NAMES, family, versions, strict=True):
-        if not effect.verdict.significant or both is None or not both.adjusted <= alpha:
+        if not effect.verdict.significant or both is None:
             continue
         lesser = both.lesser(effect.summary.estimate)
         alone = not both.p_values[lesser] <= alpha
@@ -147,16 +154,19 @@ def doubt_versions(
 def doubt_familiarity(
     family: Sequence[Effect], related: dict[tuple[str, str], Interaction], alpha: float
 ) -> list[Doubt]:
-    """Doubt a significant contrast that depends on how familiar the requests are.
+    """Doubt all significant contrasts where one of the family depends on familiarity.
 
-    p-values are adjusted by Holm over the family. It is withheld where the effect grows with
-    familiarity and the items outside the most familiar third do not show it by themselves.
+    p-values are adjusted by Holm over the family, which shows one behaviour. A contrast is withheld
+    where the effect grows with familiarity and the items outside the most familiar third do not
+    show it by themselves.
     """
     tests = [related[e.contrast.outcome, e.contrast.name] for e in family]
     adjusted = holm([test.p_value for test in tests])
+    if not (adjusted <= alpha).any():
+        return []
     found = []
     for name, effect, test, p in zip(FAMILY_NAMES, family, tests, adjusted, strict=True):
-        if not effect.verdict.significant or not p <= alpha:
+        if not effect.verdict.significant:
             continue
         alone = test.slope * effect.summary.estimate > 0 and not test.rest_p <= alpha
         text = (

@@ -26,8 +26,9 @@ COPIES = 200
 class PermutedCheck:
     """Share of copies with p <= alpha: raw p of each contrast, and any of the family after Holm.
 
-    `passed`: no share lies above alpha beyond chance, that is, no interval lies above it whole.
-    A contrast that the judge cannot tell has None.
+    `passed`: no share lies above alpha beyond chance, that is, no interval lies above it whole. The
+    intervals hold together at 1 - alpha (Bonferroni over the shares), so that a sound test fails
+    with a probability of alpha / 2 at most. A contrast that the judge cannot tell has None.
     """
 
     contrasts: tuple[Proportion | None, ...]
@@ -62,13 +63,14 @@ def check_permuted(
             differences = frame_differences(shuffled, member.first, member.second)
             p_values[copy, place] = sign_flip(differences, rng).p_value
     adjusted = np.array([holm(row) for row in p_values])
+    level = alpha / (len(family) + 1)
     contrasts = tuple(
-        None if np.isnan(column).all() else _share(column <= alpha, alpha) for column in p_values.T
+        None if np.isnan(column).all() else _share(column <= alpha, level) for column in p_values.T
     )
-    any_rejected = _share(adjusted.min(axis=1) <= alpha, alpha)
+    any_rejected = _share(adjusted.min(axis=1) <= alpha, level)
     passed = all(share is None or share.low <= alpha for share in (*contrasts, any_rejected))
     return PermutedCheck(contrasts, any_rejected, copies, passed)
 
 
-def _share(rejected: NDArray[np.bool_], alpha: float) -> Proportion:
-    return binomial_interval(int(np.count_nonzero(rejected)), len(rejected), alpha)
+def _share(rejected: NDArray[np.bool_], level: float) -> Proportion:
+    return binomial_interval(int(np.count_nonzero(rejected)), len(rejected), level)
