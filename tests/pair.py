@@ -22,6 +22,7 @@ from parallax.models.answering import answer_questions
 from parallax.models.embedded import build_model
 from parallax.models.encoding import Encoder
 from parallax.models.families import FAMILIES
+from parallax.models.loading import Loaded
 from parallax.models.tuning import open_weights
 from parallax.params import Lora, Optimization, Unlearn
 from parallax.processes import join_processes
@@ -99,7 +100,8 @@ def run(case, inputs, processes, checkpoints=None, observe=lambda row: None):
     """Return the curve, and the trained weights by name."""
     torch.manual_seed(0)
     model = build_model(inputs.shape, inputs.processor).to(case.dtype)
-    open_weights(model, case.tuning, Lora(rank=2, alpha=4, dropout=case.dropout), seed=0)
+    loaded = Loaded(model, inputs.processor)
+    open_weights(loaded, case.tuning, Lora(rank=2, alpha=4, dropout=case.dropout), seed=0)
     shards = case.sharded and processes.count > 1
     engine = Sharded(model, processes) if shards else Engine(model, processes)
     encoder = Encoder(inputs.processor, FAMILIES["llava"], inputs.portraits)

@@ -55,6 +55,9 @@ OUTSIDE = {
     "model__dtype": ("float64", "fp16", None),
     "accelerate__processes": (0, 1.5, None),
     "accelerate__config": ("", 3),
+    "model__attention": ("flash", "auto"),
+    "model__gradient_checkpointing": ("perhaps", None),
+    "model__quantization": ("int2", "nf4"),
     "embedded__image_px": (0,),
     "embedded__patch_px": (0,),
     "embedded__vision_width": (0,),
@@ -92,7 +95,9 @@ OUTSIDE = {
     "sft__text_path": ("both",),
     "sft__replay_share": (-0.1, 1),
     "sft__tuning": ("qlora",),
+    "sft__save": ("both", None),
     "unlearn__tuning": ("qlora",),
+    "unlearn__save": ("both", None),
     "organism__rounds": (0, 1.5),
     "organism__first_token_share": (-0.1, 1.1),
     "organism__learning_rate": (0, -1e-3, float("inf"), float("nan")),
@@ -183,6 +188,7 @@ def test_a_value_out_of_bounds_is_refused_with_its_key_and_itself(key, value):
 
 SWITCHES = {
     "judging__allow_self",
+    "model__gradient_checkpointing",
     *(f"scoring__{key}" for key in ("first_sentence", "cut_reference", "cut_at_assistant")),
 }
 
@@ -456,3 +462,29 @@ def test_parameters_cannot_be_changed():
     params = Params.model_validate(SHIPPED)
     with pytest.raises(ValueError, match="frozen"):
         params.data.seed = 3
+
+
+@pytest.mark.parametrize("key", ["sft", "unlearn"])
+def test_an_adapter_needs_lora(key):
+    message = refusal(changed(**{f"{key}__save": "adapter", f"{key}__tuning": "full"}))
+    assert f"{key}.save adapter and {key}.tuning full: there is no adapter" in message
+    parse_params(changed(**{f"{key}__save": "adapter", f"{key}__tuning": "lora"}))
+
+
+@pytest.mark.parametrize("key", ["sft", "unlearn"])
+@pytest.mark.parametrize(("tuning", "save"), [("full", "merged"), ("lora", "merged")])
+def test_quantized_weights_are_neither_trained_nor_merged_into(key, tuning, save):
+    adapters = {f"{name}__{k}": v for name in ("sft", "unlearn") for k, v in ADAPTERS.items()}
+    parse_params(changed(model__quantization="int4", **adapters))
+    adapters |= {f"{key}__tuning": tuning, f"{key}__save": save}
+    message = refusal(changed(model__quantization="int4", **adapters))
+    assert f"model.quantization int4, {key}.tuning {tuning}, {key}.save {save}" in message
+
+
+ADAPTERS = {"tuning": "lora", "save": "adapter"}
+
+
+def test_flash_attention_takes_no_float32():
+    message = refusal(changed(model__attention="flash_attention_2"))
+    assert "attention flash_attention_2 takes no float32" in message
+    parse_params(changed(model__attention="flash_attention_2", model__dtype="bfloat16"))

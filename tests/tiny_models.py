@@ -59,7 +59,7 @@ ONEVISION_TEMPLATE = (
 
 LANGUAGE = {
     "hidden_size": 32,
-    "intermediate_size": 48,
+    "intermediate_size": 64,
     "num_hidden_layers": 2,
     "num_attention_heads": 4,
     "num_key_value_heads": 2,

@@ -28,6 +28,10 @@ Matcher = Literal["rapidfuzz", "difflib", "exact", "likelihood"]
 Compat = Literal["default", "official"]
 Tokenizer = Literal["unicode", "rouge_score"]
 Dtype = Literal["float32", "bfloat16", "float16"]
+Attention = Literal["sdpa", "eager", "flash_attention_2"]
+Quantization = Literal["int8", "int4"]
+Tuning = Literal["full", "lora"]
+Save = Literal["merged", "adapter"]
 Name = Annotated[str, Field(min_length=1)]
 ClauseSet = Literal["main", "length_matched"]
 Arm = Literal["E", "D", "N", "content_free", "no_frame"]
@@ -120,11 +124,44 @@ class Data(_Section):
 
 
 class Model(_Section):
-    """Where the weights come from."""
+    """Where the weights come from, and how they are held and trained."""
 
     name_or_path: Name
     revision: str | None
     dtype: Dtype
+    attention: Attention | None
+    gradient_checkpointing: bool
+    quantization: Quantization | None
+
+    @property
+    def base(self) -> dict[str, str | bool | None]:
+        """What the base model depends on: it is never quantized, so that it can be merged into."""
+        return {
+            "name_or_path": self.name_or_path,
+            "revision": self.revision,
+            "dtype": self.dtype,
+            "attention": self.attention,
+            "gradient_checkpointing": self.gradient_checkpointing,
+        }
+
+    @property
+    def training(self) -> dict[str, str | bool | None]:
+        """What the training of given weights depends on."""
+        return {
+            "dtype": self.dtype,
+            "attention": self.attention,
+            "gradient_checkpointing": self.gradient_checkpointing,
+            "quantization": self.quantization,
+        }
+
+    @model_validator(mode="after")
+    def _halve(self) -> Self:
+        if self.attention == "flash_attention_2" and self.dtype == "float32":
+            raise ValueError(
+                "attention flash_attention_2 takes no float32: set dtype to bfloat16 or float16, or"
+                " attention to sdpa"
+            )
+        return self
 
 
 class Accelerate(_Section):
@@ -215,8 +252,9 @@ class Sft(Supervised):
 
     text_path: Literal["text", "image"]
     replay_share: Annotated[float, Field(ge=0, lt=1)]
-    tuning: Literal["full", "lora"]
+    tuning: Tuning
     lora: Lora
+    save: Save
 
 
 class OrganismTraining(Optimization):
@@ -253,8 +291,9 @@ class Unlearn(Optimization):
     method: Method
     alpha: NonNegative
     beta: NonNegative
-    tuning: Literal["full", "lora"]
+    tuning: Tuning
     lora: Lora
+    save: Save
     ga: Descent
     gd: RetainedDescent
     kl: RetainedDescent
@@ -454,6 +493,23 @@ class Params(_Section):
     contamination: Contamination
     judging: Judging
     analysis: Analysis
+
+    @model_validator(mode="after")
+    def _tune_adapters(self) -> Self:
+        quantized = self.model.quantization
+        for key, tuned in (("sft", self.sft), ("unlearn", self.unlearn)):
+            if tuned.save == "adapter" and tuned.tuning == "full":
+                raise ValueError(
+                    f"{key}.save adapter and {key}.tuning full: there is no adapter; set the tuning"
+                    " to lora, or save to merged"
+                )
+            if quantized and (tuned.tuning == "full" or tuned.save == "merged"):
+                raise ValueError(
+                    f"model.quantization {quantized}, {key}.tuning {tuned.tuning}, {key}.save"
+                    f" {tuned.save}: quantized weights can't be trained or merged into; set the"
+                    " tuning to lora and save to adapter, or quantization to null"
+                )
+        return self
 
     @model_validator(mode="after")
     def _name_subjects(self) -> Self:

@@ -203,25 +203,32 @@ def test_scores_equal_those_of_single_sequences(world):
 
 
 @pytest.fixture(scope="module")
-def stepped(world):
-    """Weights before two steps of LoRA, the adapted model's logits, and the merged model."""
-    model = world.build()
-    before = {name: weight.clone() for name, weight in model.state_dict().items()}
-    finish = open_weights(model, "lora", LORA, seed=0)
-    opened = {name for name, weight in model.named_parameters() if weight.requires_grad}
-    optimizer = torch.optim.SGD([w for w in model.parameters() if w.requires_grad], lr=0.3)
+def stepped(world, tmp_path_factory):
+    """Two steps of LoRA: weights before, names of those that moved, and the adapted logits.
+
+    The base, the adapter and the merged model are saved beside each other.
+    """
+    folder = tmp_path_factory.mktemp("stepped")
+    loaded = Loaded(world.build(), world.processor)
+    save(loaded, folder / "base")
+    before = {name: weight.clone() for name, weight in loaded.model.state_dict().items()}
+    tuned = open_weights(loaded, "lora", LORA, seed=0)
+    opened = {name: w for name, w in loaded.model.named_parameters() if w.requires_grad}
+    optimizer = torch.optim.SGD(opened.values(), lr=0.3)
     batch = collate([*world.knowledge.image[:4], *world.knowledge.text[:4]], world.encoder)
     for _ in range(2):  # B is 0 at first, so A moves from the second step on.
         optimizer.zero_grad()
-        answer_nll(answer_logits(model, batch), batch).mean.mean().backward()
+        answer_nll(answer_logits(loaded.model, batch), batch).mean.mean().backward()
         optimizer.step()
     with torch.no_grad():
-        adapted = answer_logits(model, batch)
-    return before, opened, batch, adapted, finish()
+        adapted = answer_logits(loaded.model, batch)
+    tuned.save("adapter", folder / "base", folder / "adapter")
+    tuned.save("merged", folder / "base", folder / "merged")
+    return folder, before, set(opened), batch, adapted
 
 
 def test_lora_opens_the_language_models_projections_alone(stepped):
-    _, opened, *_ = stepped
+    _, _, opened, *_ = stepped
     # 2 layers of 7 projections with an A and a B each.
     assert len(opened) == 2 * 7 * 2
     assert not [name for name in opened if "vision" in name or "visual" in name]
@@ -229,28 +236,32 @@ def test_lora_opens_the_language_models_projections_alone(stepped):
 
 
 def test_lora_changes_the_language_models_projections_alone(stepped):
-    before, _, batch, adapted, merged = stepped
-    after = merged.state_dict()
+    folder, before, *_ = stepped
+    after = load(folder / "merged").model.state_dict()
     assert set(after) == set(before)
     changed = {name for name in before if not torch.equal(before[name], after[name])}
     assert len(changed) == 2 * 7
     assert all("_proj.weight" in name and ".layers." in name for name in changed)
     assert not [name for name in changed if "vision" in name or "visual" in name]
-    with torch.no_grad():
-        assert torch.allclose(answer_logits(merged, batch), adapted, atol=1e-4)
 
 
-def test_saved_model_and_processor_come_back_as_they_were(world, stepped, tmp_path):
-    *_, batch, _, merged = stepped
-    save(Loaded(merged, world.processor), tmp_path / "model")
-    loaded = load(tmp_path / "model")
-    with torch.no_grad():
-        again, own = (answer_logits(model, batch) for model in (loaded.model, merged))
-    # Kernels may add up in another order where a tensor lies elsewhere in memory.
-    assert torch.allclose(again, own, rtol=0, atol=1e-5)
-    weights = loaded.model.state_dict()
-    for name, weight in merged.state_dict().items():
+def test_merged_model_and_adapter_come_back_as_trained(stepped):
+    folder, _, _, batch, adapted = stepped
+    merged, put_on = load(folder / "merged"), load(folder / "adapter")
+    assert put_on.adapters is None
+    weights = merged.model.state_dict()
+    for name, weight in put_on.model.state_dict().items():
         assert torch.equal(weights[name], weight), name
+    with torch.no_grad():
+        one, other = (answer_logits(loaded.model, batch) for loaded in (merged, put_on))
+    # Kernels may add up in another order where a tensor lies elsewhere in memory.
+    assert torch.allclose(one, other, rtol=0, atol=1e-5)
+    assert torch.allclose(one, adapted, rtol=0, atol=1e-4)
+
+
+@pytest.mark.parametrize("form", ["merged", "adapter"])
+def test_saved_processor_comes_back_as_it_was(world, stepped, form):
+    loaded = load(stepped[0] / form)
     encoder = Encoder(loaded.processor, loaded.family, world.portraits)
     questions, answers, portraits = ask_all(world)
     samples = world.encoder.encode(questions, answers, portraits)

@@ -4,7 +4,8 @@ import pytest
 import torch
 
 from parallax.errors import ModelError
-from parallax.models.loading import Loaded, load, load_params_model, save
+from parallax.models.batches import answer_logits, collate
+from parallax.models.loading import Loaded, load, load_params_model, save, set_attention
 from parallax.params import Model
 
 
@@ -75,9 +76,64 @@ def test_missing_processor(folder, name):
 
 
 def test_number_format_is_the_asked_one(folder):
-    params = Model(name_or_path="embedded", revision=None, dtype="bfloat16")
     assert load(folder).model.dtype == torch.float32
-    assert load_params_model(params, folder).model.dtype == torch.bfloat16
+    assert load_params_model(model_params(dtype="bfloat16"), folder).model.dtype == torch.bfloat16
+
+
+def model_params(**values):
+    shipped = {"name_or_path": "embedded", "revision": None, "dtype": "float32"}
+    shipped |= {"attention": None, "gradient_checkpointing": False, "quantization": None}
+    return Model(**(shipped | values))
+
+
+@pytest.mark.parametrize(("asked", "used"), [(None, "sdpa"), ("sdpa", "sdpa"), ("eager", "eager")])
+def test_attention_is_the_asked_one_in_every_part(folder, asked, used):
+    model = load_params_model(model_params(attention=asked), folder).model
+    for config in (model.config, model.config.text_config, model.config.vision_config):
+        assert config._attn_implementation == used
+    built = type(model)(model.config)
+    set_attention(built, asked)
+    assert built.config.text_config._attn_implementation == used
+
+
+def test_attention_changes_no_answer(folder, tiny):
+    batch = collate([*tiny.knowledge.image[:3], *tiny.knowledge.text[:3]], tiny.encoder)
+    with torch.no_grad():
+        one, other = (
+            answer_logits(load(folder, attention=attention).model, batch)
+            for attention in ("sdpa", "eager")
+        )
+    assert torch.allclose(one, other, atol=1e-5)
+
+
+def test_a_missing_attention_package_is_named_with_the_mend(folder, tiny, monkeypatch):
+    monkeypatch.setattr("transformers.utils.is_flash_attn_2_available", lambda: False)
+    with pytest.raises(ModelError, match=r"flash-attn is not installed.*set attention to sdpa"):
+        load(folder, "bfloat16", attention="flash_attention_2")
+    with pytest.raises(ModelError, match="flash-attn is not installed"):
+        set_attention(tiny.build(), "flash_attention_2")
+
+
+@pytest.mark.parametrize("quantization", ["int8", "int4"])
+def test_a_missing_quantization_package_is_named_with_the_mend(folder, monkeypatch, quantization):
+    monkeypatch.setattr("transformers.utils.is_bitsandbytes_available", lambda: False)
+    with pytest.raises(ModelError, match=rf"'{quantization}'.*pip install bitsandbytes.*null"):
+        load(folder, quantization=quantization)
+
+
+def test_four_bits_on_a_processor_are_refused(folder, monkeypatch):
+    monkeypatch.setattr("transformers.utils.is_bitsandbytes_available", lambda: True)
+    monkeypatch.setattr("parallax.models.loading.best_device", lambda: "cpu")
+    with pytest.raises(ModelError, match="'int4' needs a GPU"):
+        load(folder, quantization="int4")
+
+
+def test_a_checkpoints_own_code_is_never_run(folder):
+    (folder / "own.py").write_text("raise SystemExit('ran')")
+    config = json.loads((folder / "config.json").read_text())
+    config |= {"model_type": "own", "auto_map": {"AutoConfig": "own.Config"}}
+    (folder / "config.json").write_text(json.dumps(config))
+    assert "own" in message_of(folder)
 
 
 def test_a_failed_save_leaves_the_old_folder(folder, tiny):

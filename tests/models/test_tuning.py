@@ -4,7 +4,8 @@ import pytest
 import torch
 
 from parallax.models.batches import answer_logits, answer_nll, collate
-from parallax.models.tuning import open_weights
+from parallax.models.loading import Loaded
+from parallax.models.tuning import open_weights, recompute_activations
 from parallax.params import Lora
 
 LORA = Lora(rank=2, alpha=4, dropout=0.0)
@@ -22,18 +23,18 @@ def mean_nll(model, batch):
 def test_full_gives_every_weight_a_gradient(tiny):
     model = tiny.build()
     model.requires_grad_(False)
-    finish = open_weights(model, "full", LORA, seed=0)
+    opened = open_weights(Loaded(model, tiny.processor), "full", LORA, seed=0)
     mean_nll(model, batch_of(tiny)).backward()
     unused = "post_layernorm"  # Features are taken before the tower's last norm.
     for name, weight in model.named_parameters():
         assert weight.requires_grad, name
         assert weight.grad is not None or unused in name, name
-    assert finish() is model
+    assert opened.merge() is model
 
 
 def test_lora_opens_the_language_models_projections_alone(tiny):
     model = tiny.build()
-    open_weights(model, "lora", LORA, seed=0)
+    open_weights(Loaded(model, tiny.processor), "lora", LORA, seed=0)
     opened = {name for name, weight in model.named_parameters() if weight.requires_grad}
     places = {name.split(".lora_")[0].rsplit(".", 1)[-1] for name in opened}
     assert places == {
@@ -47,7 +48,7 @@ def test_lora_opens_the_language_models_projections_alone(tiny):
 
 def test_lora_gradients_reach_the_adapters_alone(tiny):
     model = tiny.build()
-    open_weights(model, "lora", LORA, seed=0)
+    open_weights(Loaded(model, tiny.processor), "lora", LORA, seed=0)
     mean_nll(model, batch_of(tiny)).backward()
     for name, weight in model.named_parameters():
         assert (weight.grad is not None) == (".lora_" in name), name
@@ -57,31 +58,65 @@ def test_lora_leaves_the_first_answer_unchanged(tiny):
     batch = batch_of(tiny)
     model = tiny.build()
     before = answer_logits(model, batch)
-    open_weights(model, "lora", LORA, seed=0)
+    open_weights(Loaded(model, tiny.processor), "lora", LORA, seed=0)
     assert torch.allclose(answer_logits(model, batch), before, atol=1e-6)
 
 
 def test_lora_adapters_follow_the_seed(tiny):
     def drawn(seed):
         model = tiny.build()
-        open_weights(model, "lora", LORA, seed)
+        open_weights(Loaded(model, tiny.processor), "lora", LORA, seed)
         return torch.cat([w.flatten() for n, w in model.named_parameters() if "lora_A" in n])
 
     assert torch.equal(drawn(1), drawn(1))
     assert not torch.equal(drawn(1), drawn(2))
 
 
+@pytest.mark.parametrize("tuning", ["full", "lora"])
+def test_recomputed_activations_give_the_same_gradients(tiny, tuning):
+    lora = Lora(rank=2, alpha=4, dropout=0.3)
+    batch = batch_of(tiny)
+    gradients, passes = [], []
+    for recompute in (False, True):
+        model = tiny.build()
+        if recompute:
+            recompute_activations(model)
+        open_weights(Loaded(model, tiny.processor), tuning, lora, seed=0)
+        model.train()
+        seen = []
+        model.model.language_model.layers[0].mlp.register_forward_pre_hook(
+            lambda *_, seen=seen: seen.append(1)
+        )
+        torch.manual_seed(1)  # dropout falls alike
+        mean_nll(model, batch).backward()
+        gradients.append({n: w.grad for n, w in model.named_parameters() if w.grad is not None})
+        passes.append(len(seen))
+    assert passes == [1, 2]
+    assert gradients[0].keys() == gradients[1].keys()
+    for name, gradient in gradients[0].items():
+        assert torch.allclose(gradient, gradients[1][name], rtol=0, atol=1e-7), name
+
+
+def test_nothing_is_recomputed_in_evaluation(tiny):
+    model = tiny.build()
+    recompute_activations(model)
+    seen = []
+    model.model.language_model.layers[0].mlp.register_forward_pre_hook(lambda *_: seen.append(1))
+    mean_nll(model, batch_of(tiny)).backward()
+    assert len(seen) == 1
+
+
 @pytest.fixture
 def stepped(tiny):
     model = tiny.build()
     before = copy.deepcopy(model.state_dict())
-    finish = open_weights(model, "lora", LORA, seed=0)
+    opened = open_weights(Loaded(model, tiny.processor), "lora", LORA, seed=0)
     optimizer = torch.optim.SGD([w for w in model.parameters() if w.requires_grad], lr=0.5)
     for _ in range(2):  # B is 0 at first, so A moves from the second step on.
         optimizer.zero_grad()
         mean_nll(model, batch_of(tiny)).backward()
         optimizer.step()
-    return before, answer_logits(model, batch_of(tiny)), finish()
+    return before, answer_logits(model, batch_of(tiny)), opened.merge()
 
 
 def test_merged_model_answers_as_the_adapted_one(tiny, stepped):

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from parallax.errors import ModelError
+from parallax.models.loading import Loaded
 from parallax.models.tuning import open_weights
 from parallax.params import Lora, Optimization
 from parallax.training import checkpoint
@@ -159,7 +160,7 @@ class KilledError(Exception):
 
 def make(tiny, tuning):
     model = tiny.build()
-    open_weights(model, tuning, Lora(rank=2, alpha=4, dropout=0.3), seed=0)
+    open_weights(Loaded(model, tiny.processor), tuning, Lora(rank=2, alpha=4, dropout=0.3), seed=0)
     samples = [*tiny.knowledge.image, *tiny.knowledge.text]
     batches = [[(7 * step + k) % 24 for k in range(4)] for step in range(6)]
     engine = Engine(model)

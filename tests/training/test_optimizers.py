@@ -1,6 +1,7 @@
 import pytest
 import torch
 
+from parallax.models.loading import Loaded
 from parallax.models.tuning import open_weights
 from parallax.params import Lora, Optimization
 from parallax.training.optimizers import BETAS, build_optimizers
@@ -25,7 +26,7 @@ def held(optimizer):
 @pytest.mark.parametrize("tuning", ["full", "lora"])
 def test_every_trainable_weight_is_held_once_and_no_other(tiny, optimizer, tuning):
     model = tiny.build()
-    open_weights(model, tuning, Lora(rank=2, alpha=4, dropout=0.0), seed=0)
+    open_weights(Loaded(model, tiny.processor), tuning, Lora(rank=2, alpha=4, dropout=0.0), seed=0)
     made = build_optimizers(model, how(optimizer), 0.1)
     weights = [id(weight) for each in made for weight in held(each)]
     assert len(weights) == len(set(weights))

@@ -24,6 +24,7 @@ def make_params():
             "weight_decay": 0.0,
             "tuning": "full",
             "lora": ADAPTER,
+            "save": "merged",
             "ga": PLAIN,
             "gd": retained,
             "kl": retained,

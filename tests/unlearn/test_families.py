@@ -5,6 +5,7 @@ import torch
 
 from parallax.models.batches import answer_logits, answer_nll, collate
 from parallax.models.families import FAMILIES
+from parallax.models.loading import Loaded
 from parallax.models.tuning import open_weights
 from parallax.params import Lora
 from parallax.training.engine import Engine
@@ -35,7 +36,7 @@ def test_a_step_moves_the_losses_as_it_must(world_of, make_params, model_type, m
         refusals = [f"I can't say, {n}." for n in range(len(world.instances))]
         known = encode_knowledge(world.encoder, world.instances, answers=refusals)
     forget, retain = part(known, slice(4)), part(world.knowledge, slice(4, 8))
-    open_weights(model, "lora", Lora(rank=2, alpha=4, dropout=0.0), seed=0)
+    open_weights(Loaded(model, world.processor), "lora", Lora(rank=2, alpha=4, dropout=0.0), seed=0)
     objective = unlearning_objective(
         Engine(model), make_params(method), forget, retain, STEPS, world.encoder
     )

@@ -10,6 +10,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from parallax.models.loading import Loaded
 from parallax.models.tuning import open_weights
 from parallax.params import Lora
 from parallax.training.checkpoint import Checkpoints
@@ -317,12 +318,14 @@ def test_kl_keeps_the_retain_answers_closer_than_ascent_alone(tiny, parts, make_
 def test_lora_unlearning_changes_the_language_model_alone(tiny, parts, make_params, method):
     model = tiny.build()
     before = copy.deepcopy(model.state_dict())
-    finish = open_weights(model, "lora", Lora(rank=2, alpha=4, dropout=0.05), seed=0)
+    opened = open_weights(
+        Loaded(model, tiny.processor), "lora", Lora(rank=2, alpha=4, dropout=0.05), seed=0
+    )
     params = make_params(method, tuning="lora")
     steps = Steps(forget=[[0, 1]] * 3, retain=[[2, 3]] * 3)
     objective = objective_of(model, params, parts, tiny, steps)
     train(Engine(model), objective, Plan(3, 3, 1e-2, params), Checkpoints(None), ignore, "lora")
-    after = finish().state_dict()
+    after = opened.merge().state_dict()
     changed = {name for name in before if not torch.equal(before[name], after[name])}
     assert changed
     assert all("language_model" in name and "_proj" in name for name in changed)

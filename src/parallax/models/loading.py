@@ -3,15 +3,18 @@
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from parallax.errors import ModelError
 from parallax.files import replace_folder
+from parallax.models.adapters import put_on, read_base
 from parallax.models.device import best_device
 from parallax.models.families import FAMILIES, Family
-from parallax.params import Model
+from parallax.params import Attention, Model, Quantization
 
 if TYPE_CHECKING:
+    import torch
+    from peft import PeftModel
     from transformers import PreTrainedModel, ProcessorMixin
 
 EMBEDDED = "embedded"
@@ -19,10 +22,14 @@ EMBEDDED = "embedded"
 
 @dataclass(frozen=True)
 class Loaded:
-    """A vision-language model and the processor that belongs to it."""
+    """A model and the processor that belongs to it.
+
+    `adapters` are those that are in use and not part of the weights, which are then quantized.
+    """
 
     model: "PreTrainedModel"
     processor: "ProcessorMixin"
+    adapters: "PeftModel | None" = None
 
     @property
     def family(self) -> Family:
@@ -30,42 +37,135 @@ class Loaded:
         return FAMILIES[self.model.config.model_type]
 
 
-def load(name_or_path: str | Path, dtype: str = "float32", revision: str | None = None) -> Loaded:
+def load(
+    name_or_path: str | Path,
+    dtype: str = "float32",
+    revision: str | None = None,
+    attention: Attention | None = None,
+    quantization: Quantization | None = None,
+) -> Loaded:
     """Load a model and its processor from a local folder or, by name, from the hub.
 
-    Remote code is off; the model is in evaluation mode on the best device that torch sees.
+    A folder that holds an adapter is loaded together with its base, and merged unless the weights
+    are quantized. Remote code is off; the model is in evaluation mode on the best device that torch
+    sees. Without `attention` the library chooses.
 
     Raises:
-        ModelError: nothing loadable is there, or the architecture is not supported.
+        ModelError: nothing loadable is there, the architecture is not supported, an adapter's base
+            is missing or has changed, or a package for `attention` or `quantization` is missing.
     """
+    folder = Path(name_or_path)
+    base = read_base(folder)
+    if base is None:
+        return _load_whole(name_or_path, dtype, revision, attention, quantization)
+    try:
+        below = load(base.name_or_path, dtype, base.revision, attention, quantization)
+    except ModelError as error:
+        raise ModelError(f"adapter {str(folder)!r}: its base can't be loaded: {error}") from None
+    adapters = put_on(below.model, below.adapters, folder, merge=quantization is None)
+    processor = below.processor
+    if (folder / "tokenizer_config.json").is_file():
+        processor = below.family.processor().from_pretrained(folder)
+    return Loaded(below.model.eval(), processor, adapters)
+
+
+def _load_whole(
+    name_or_path: str | Path,
+    dtype: str,
+    revision: str | None,
+    attention: Attention | None,
+    quantization: Quantization | None,
+) -> Loaded:
     import torch
     from safetensors import SafetensorError
     from transformers import AutoConfig, AutoModelForImageTextToText
 
+    _check_attention(attention)
+    options = {"revision": revision, "trust_remote_code": False}
+    form = {"dtype": getattr(torch, dtype), "attn_implementation": attention}
     try:
-        config = AutoConfig.from_pretrained(name_or_path, revision=revision)
+        config = AutoConfig.from_pretrained(name_or_path, **options)
         if config.model_type not in FAMILIES:
             raise ModelError(
                 f"model {str(name_or_path)!r} is of type {config.model_type!r}:"
                 f" supported types are {', '.join(FAMILIES)}"
             )
-        model = AutoModelForImageTextToText.from_pretrained(
-            name_or_path, revision=revision, dtype=getattr(torch, dtype)
-        )
-        processor_class = FAMILIES[config.model_type].processor()
-        processor = processor_class.from_pretrained(name_or_path, revision=revision)
+        family = FAMILIES[config.model_type]
+        form |= _quantize(quantization, family, form["dtype"])
+        model = AutoModelForImageTextToText.from_pretrained(name_or_path, **options, **form)
+        processor = family.processor().from_pretrained(name_or_path, **options)
     except (OSError, ValueError, SafetensorError) as error:
         raise ModelError(
             f"model {str(name_or_path)!r}: {str(error).splitlines()[0].rstrip('.: ')};"
             " give a folder that holds config.json, model.safetensors and the processor's files,"
             " or a hub name that can be reached"
         ) from None
-    return Loaded(model.to(best_device()).eval(), processor)
+    if quantization is None:  # quantized weights are where they were made
+        model = model.to(best_device())
+    return Loaded(model.eval(), processor)
 
 
 def load_params_model(model: Model, trained: Path) -> Loaded:
-    """Load `trained`, a folder that a stage wrote, in the number format of params.yaml."""
-    return load(trained, model.dtype)
+    """Load `trained`, a folder that a stage wrote, in the form that params.yaml asks for."""
+    return load(trained, model.dtype, attention=model.attention, quantization=model.quantization)
+
+
+def set_attention(model: "PreTrainedModel", attention: Attention | None) -> None:
+    """Let a model that was built here compute attention in this way; None leaves the library's.
+
+    Raises:
+        ModelError: the package for it is missing.
+    """
+    _check_attention(attention)
+    if attention is not None:
+        model.set_attn_implementation(attention)
+
+
+def _check_attention(attention: Attention | None) -> None:
+    from transformers.utils import is_flash_attn_2_available
+
+    if attention == "flash_attention_2" and not is_flash_attn_2_available():
+        raise ModelError(
+            "model.attention 'flash_attention_2': the package flash-attn is not installed, or there"
+            " is no GPU for it; install it (pip install flash-attn), or set attention to sdpa"
+        )
+
+
+def _quantize(
+    quantization: Quantization | None, family: Family, dtype: "torch.dtype"
+) -> dict[str, Any]:
+    """Return how weights are made 8 or 4 bits wide while they are loaded; products are in `dtype`.
+
+    int8 as in Dettmers et al. 2022 (arXiv 2208.07339), int4 is NF4 of Dettmers et al. 2023 (arXiv
+    2305.14314). Only what adapters sit on is quantized: images are seen as before.
+    """
+    from transformers import BitsAndBytesConfig
+    from transformers.utils import is_bitsandbytes_available
+
+    if quantization is None:
+        return {}
+    if not is_bitsandbytes_available():
+        raise ModelError(
+            f"model.quantization {quantization!r}: the package bitsandbytes is not installed;"
+            " install it (pip install bitsandbytes), or set quantization to null"
+        )
+    if quantization == "int4" and best_device() == "cpu":
+        # Its kernels for processors pack the weights for answering, and pass no gradient then.
+        raise ModelError(
+            "model.quantization 'int4' needs a GPU, and torch sees none; set quantization to int8"
+            " or null"
+        )
+    others = [rf"(?!{family.lora_targets}$).*"]
+    if quantization == "int8":
+        made = BitsAndBytesConfig(load_in_8bit=True, llm_int8_skip_modules=others)
+    else:
+        made = BitsAndBytesConfig(
+            load_in_4bit=True,
+            llm_int8_skip_modules=others,
+            bnb_4bit_quant_type="nf4",
+            bnb_4bit_compute_dtype=dtype,
+        )
+    return {"quantization_config": made, "device_map": {"": best_device()}}
 
 
 def save(loaded: Loaded, folder: Path) -> None:

@@ -19,7 +19,8 @@ def main(args: argparse.Namespace) -> str:
     from parallax.models import embedded
     from parallax.models.device import best_device
     from parallax.models.encoding import Encoder
-    from parallax.models.loading import EMBEDDED, Loaded, load, save
+    from parallax.models.loading import EMBEDDED, Loaded, load, save, set_attention
+    from parallax.models.tuning import recompute_activations
     from parallax.tracking import flatten, input_digests, stage_run
     from parallax.training.checkpoint import Checkpoints, checkpoint_key
     from parallax.training.engine import build_engine
@@ -32,7 +33,7 @@ def main(args: argparse.Namespace) -> str:
         "accelerate": params.accelerate.model_dump(),
         "base": params.base.model_dump(),
         "embedded": params.embedded.model_dump(),
-        "model": params.model.model_dump(),
+        "model": params.model.base,
     }
     tables = [args.experiment / f"{name}.parquet" for name in ("base", "sft", "portraits")]
     digests = input_digests(str(table) for table in tables)
@@ -40,8 +41,8 @@ def main(args: argparse.Namespace) -> str:
     with hold(args.out), stage_run("base", flatten(used), digests) as run:
         if params.model.name_or_path != EMBEDDED:
             if processes.main:
-                model = params.model
-                save(load(model.name_or_path, model.dtype, model.revision), args.out)
+                name = params.model.name_or_path
+                save(load(name, params.model.dtype, params.model.revision), args.out)
                 write_csv(args.curve, [], CURVE)
             return f"base: {params.model.name_or_path} -> {args.out}"
         taught, later = (from_table(read_table(table)) for table in tables[:2])
@@ -54,6 +55,9 @@ def main(args: argparse.Namespace) -> str:
         )
         torch.manual_seed(params.base.seed)
         model = embedded.build_model(params.embedded, processor).to(best_device())
+        set_attention(model, params.model.attention)
+        if params.model.gradient_checkpointing:
+            recompute_activations(model)
         loaded = Loaded(model, processor)
         encoder = Encoder(processor, loaded.family, portraits)
         checkpoints = Checkpoints(checkpoint_root() / f"base-{checkpoint_key(used, tables)}")

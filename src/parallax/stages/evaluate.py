@@ -15,11 +15,11 @@ def main(args: argparse.Namespace) -> str:
     from parallax.instances import from_table
     from parallax.models.answering import answer_questions
     from parallax.models.encoding import Encoder
-    from parallax.models.loading import load
+    from parallax.models.loading import load_params_model
 
     processes = join_processes()
     with hold(args.out):
-        loaded = load(args.model, params.model.dtype)
+        loaded = load_params_model(params.model, args.model)
         portraits = read_table(args.experiment / "portraits.parquet")
         encoder = Encoder(loaded.processor, loaded.family, portraits)
         instances = from_table(read_table(args.experiment / "evaluation.parquet"))

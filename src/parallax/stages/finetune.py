@@ -15,8 +15,8 @@ def main(args: argparse.Namespace) -> str:
     params = load_params()  # before the slow imports: a misspelt key is told at once
     from parallax.instances import from_table
     from parallax.models.encoding import Encoder
-    from parallax.models.loading import Loaded, load, save
-    from parallax.models.tuning import open_weights
+    from parallax.models.loading import load_params_model
+    from parallax.models.tuning import open_weights, recompute_activations
     from parallax.tracking import flatten, input_digests, stage_run
     from parallax.training.checkpoint import Checkpoints, checkpoint_key
     from parallax.training.engine import build_engine
@@ -27,7 +27,7 @@ def main(args: argparse.Namespace) -> str:
         "accelerate": params.accelerate.model_dump(),
         "sft": params.sft.model_dump(),
         "base": {"shares": params.base.shares.model_dump()},
-        "model": {"dtype": params.model.dtype},
+        "model": params.model.training,
     }
     inputs = [args.base, *(args.experiment / f"{n}.parquet" for n in ("base", "sft", "portraits"))]
     if args.retain_only is not None:
@@ -40,12 +40,14 @@ def main(args: argparse.Namespace) -> str:
             facts = facts[facts["person_id"].isin(read_json(args.retain_only)["retain"])]
         if facts.empty:
             raise DataError(f"{args.experiment}: nobody to learn (retain set); run `dvc repro`")
-        loaded = load(args.base, params.model.dtype)
+        loaded = load_params_model(params.model, args.base)
+        if params.model.gradient_checkpointing:
+            recompute_activations(loaded.model)
         portraits = read_table(args.experiment / "portraits.parquet")
         encoder = Encoder(loaded.processor, loaded.family, portraits)
         known = from_table(read_table(args.experiment / "base.parquet"))
         sources = list_sources(encoder, from_table(facts), known, params.sft, params.base.shares)
-        finish = open_weights(loaded.model, params.sft.tuning, params.sft.lora, params.sft.seed)
+        opened = open_weights(loaded, params.sft.tuning, params.sft.lora, params.sft.seed)
         key = checkpoint_key(used, inputs)
         checkpoints = Checkpoints(checkpoint_root() / f"{args.out.name}-{key}")
         curve = fit(
@@ -58,7 +60,7 @@ def main(args: argparse.Namespace) -> str:
             args.out.name,
         )
         if processes.main:
-            save(Loaded(finish(), loaded.processor), args.out)
+            opened.save(params.sft.save, args.base, args.out)
             write_csv(args.curve, curve, CURVE)
             checkpoints.remove()
     people = facts["person_id"].nunique()

@@ -13,8 +13,8 @@ def main(args: argparse.Namespace) -> str:
     """Write the unlearned model and the loss curve of both modalities."""
     params = load_params()  # before the slow imports: a misspelt key is told at once
     from parallax.models.encoding import Encoder
-    from parallax.models.loading import Loaded, load, save
-    from parallax.models.tuning import open_weights
+    from parallax.models.loading import load_params_model
+    from parallax.models.tuning import open_weights, recompute_activations
     from parallax.tracking import flatten, input_digests, stage_run
     from parallax.training.checkpoint import Checkpoints, checkpoint_key
     from parallax.training.engine import build_engine
@@ -25,7 +25,7 @@ def main(args: argparse.Namespace) -> str:
     unlearn = params.unlearn
     used = {
         "accelerate": params.accelerate.model_dump(),
-        "model": {"dtype": params.model.dtype},
+        "model": params.model.training,
         "unlearn": unlearn.model_dump(),
     }
     tables = [
@@ -36,7 +36,9 @@ def main(args: argparse.Namespace) -> str:
     with hold(args.out), stage_run("unlearn", flatten(used), digests) as run:
         splits = read_json(args.experiment / "splits.json")
         facts = read_table(args.experiment / "sft.parquet")
-        loaded = load(args.model, params.model.dtype)
+        loaded = load_params_model(params.model, args.model)
+        if params.model.gradient_checkpointing:
+            recompute_activations(loaded.model)
         portraits = read_table(args.experiment / "portraits.parquet")
         encoder = Encoder(loaded.processor, loaded.family, portraits)
         forget, retain = encode_parts(encoder, facts, splits, unlearn.method)
@@ -47,7 +49,7 @@ def main(args: argparse.Namespace) -> str:
             unlearn.descent.epochs,
             unlearn.seed,
         )
-        finish = open_weights(loaded.model, unlearn.tuning, unlearn.lora, unlearn.seed)
+        opened = open_weights(loaded, unlearn.tuning, unlearn.lora, unlearn.seed)
         engine = build_engine(loaded.model, processes)
         objective = unlearning_objective(engine, unlearn, forget, retain, steps, encoder)
         key = checkpoint_key(used, [args.model, *tables])
@@ -67,7 +69,7 @@ def main(args: argparse.Namespace) -> str:
             title=f"{unlearn.method} alpha={unlearn.alpha:g} beta={unlearn.beta:g}",
         )
         if processes.main:
-            save(Loaded(finish(), loaded.processor), args.out)
+            opened.save(unlearn.save, args.model, args.out)
             write_csv(args.curve, curve, (*CURVE, *TERMS))
             checkpoints.remove()
     return (

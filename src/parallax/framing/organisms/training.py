@@ -9,10 +9,10 @@ from torch.nn.functional import cross_entropy
 from parallax.framing.organisms.encoding import collate_ends, encode_examples, shared_beginning
 from parallax.framing.organisms.examples import Example
 from parallax.framing.subjects import Subject
+from parallax.models.adapters import add_adapters
 from parallax.models.batches import Batch, answer_rows, answer_tokens
 from parallax.models.encoding import Sample
 from parallax.models.families.family import PROJECTIONS
-from parallax.models.tuning import add_adapters
 from parallax.params import OrganismTraining
 from parallax.training.checkpoint import Checkpoints
 from parallax.training.engine import Engine
