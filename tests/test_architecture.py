@@ -29,7 +29,7 @@ FLOORS = (
     {"training"},
     {"framing", "umu", "unlearn"},
     {"proof", "report", "tracking"},
-    {"grid", "plan", "presets", "stages"},
+    {"dry_run", "grid", "plan", "presets", "stages"},
 )
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 GROUND = FLOORS[0]

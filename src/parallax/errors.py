@@ -15,3 +15,7 @@ class DataError(ParallaxError):
 
 class ModelError(ParallaxError):
     """A model folder, checkpoint or architecture is not usable."""
+
+
+class ResourceError(ParallaxError):
+    """A machine has too little of something."""

@@ -5,7 +5,15 @@ import torch
 
 from parallax.errors import ModelError
 from parallax.models.batches import answer_logits, collate
-from parallax.models.loading import Loaded, load, load_params_model, save, set_attention
+from parallax.models.loading import (
+    Loaded,
+    load,
+    load_params_model,
+    outline,
+    outline_again,
+    save,
+    set_attention,
+)
 from parallax.params import Model
 
 
@@ -146,3 +154,22 @@ def test_a_failed_save_leaves_the_old_folder(folder, tiny):
         save(Loaded(tiny.build(), Broken()), folder)
     assert sorted(p.name for p in folder.iterdir()) == before
     assert [p.name for p in folder.parent.iterdir()] == ["model"]
+
+
+def test_an_outline_is_the_model_without_weights(folder, tiny):
+    (folder / "model.safetensors").unlink()
+    outlined = outline(folder)
+    real = tiny.build()
+    shapes = {name: weight.shape for name, weight in real.named_parameters()}
+    assert {n: w.shape for n, w in outlined.model.named_parameters()} == shapes
+    assert {w.device.type for w in outlined.model.parameters()} == {"meta"}
+    assert outlined.family is Loaded(real, tiny.processor).family
+    again = outline_again(outlined.model.config, "bfloat16", "flash_attention_2")
+    assert again.dtype == torch.bfloat16
+    # The configuration is left as it was.
+    assert outlined.model.dtype == torch.float32
+
+
+def test_an_outline_of_nothing_is_refused(tmp_path):
+    with pytest.raises(ModelError, match=r"give a folder that holds config\.json and the proc"):
+        outline(tmp_path / "nothing")

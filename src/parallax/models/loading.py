@@ -1,6 +1,9 @@
 """Load and save a model together with its processor."""
 
+import contextlib
+import copy
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +18,7 @@ from parallax.params import Attention, Model, Quantization
 if TYPE_CHECKING:
     import torch
     from peft import PeftModel
-    from transformers import PreTrainedModel, ProcessorMixin
+    from transformers import PretrainedConfig, PreTrainedModel, ProcessorMixin
 
 EMBEDDED = "embedded"
 
@@ -77,32 +80,79 @@ def _load_whole(
     quantization: Quantization | None,
 ) -> Loaded:
     import torch
-    from safetensors import SafetensorError
-    from transformers import AutoConfig, AutoModelForImageTextToText
+    from transformers import AutoModelForImageTextToText
 
     _check_attention(attention)
-    options = {"revision": revision, "trust_remote_code": False}
     form = {"dtype": getattr(torch, dtype), "attn_implementation": attention}
-    try:
-        config = AutoConfig.from_pretrained(name_or_path, **options)
-        if config.model_type not in FAMILIES:
-            raise ModelError(
-                f"model {str(name_or_path)!r} is of type {config.model_type!r}:"
-                f" supported types are {', '.join(FAMILIES)}"
-            )
-        family = FAMILIES[config.model_type]
-        form |= _quantize(quantization, family, form["dtype"])
-        model = AutoModelForImageTextToText.from_pretrained(name_or_path, **options, **form)
-        processor = family.processor().from_pretrained(name_or_path, **options)
-    except (OSError, ValueError, SafetensorError) as error:
-        raise ModelError(
-            f"model {str(name_or_path)!r}: {str(error).splitlines()[0].rstrip('.: ')};"
-            " give a folder that holds config.json, model.safetensors and the processor's files,"
-            " or a hub name that can be reached"
-        ) from None
+    with _explained(name_or_path, "config.json, model.safetensors and the processor's files"):
+        config, processor = _read_kind(name_or_path, revision)
+        form |= _quantize(quantization, FAMILIES[config.model_type], form["dtype"])
+        model = AutoModelForImageTextToText.from_pretrained(
+            name_or_path, revision=revision, trust_remote_code=False, **form
+        )
     if quantization is None:  # quantized weights are where they were made
         model = model.to(best_device())
     return Loaded(model.eval(), processor)
+
+
+def outline(name_or_path: str | Path, revision: str | None = None) -> Loaded:
+    """Return what `load` does, but without weights: the model is on torch's `meta` device.
+
+    The folder needs no weights; of a hub name small files alone are fetched.
+
+    Raises:
+        ModelError: there is no usable configuration or processor, or the architecture is not
+            supported.
+    """
+    with _explained(name_or_path, "config.json and the processor's files"):
+        config, processor = _read_kind(name_or_path, revision)
+        return Loaded(outline_again(config), processor)
+
+
+def outline_again(
+    config: "PretrainedConfig", dtype: str = "float32", attention: Attention | None = None
+) -> "PreTrainedModel":
+    """Return a model of a configuration, in a number format, without weights."""
+    import torch
+    from transformers import AutoModelForImageTextToText
+
+    # The outline of flash attention is that of sdpa, and needs no package.
+    shown = "sdpa" if attention == "flash_attention_2" else attention
+    with torch.device("meta"):
+        return AutoModelForImageTextToText.from_config(
+            copy.deepcopy(config), dtype=getattr(torch, dtype), attn_implementation=shown
+        )
+
+
+def _read_kind(
+    name_or_path: str | Path, revision: str | None
+) -> "tuple[PretrainedConfig, ProcessorMixin]":
+    """Read configuration and processor of a model of a family that is known here."""
+    from transformers import AutoConfig
+
+    options = {"revision": revision, "trust_remote_code": False}
+    config = AutoConfig.from_pretrained(name_or_path, **options)
+    if config.model_type not in FAMILIES:
+        raise ModelError(
+            f"model {str(name_or_path)!r} is of type {config.model_type!r}:"
+            f" supported types are {', '.join(FAMILIES)}"
+        )
+    processor_class = FAMILIES[config.model_type].processor()
+    return config, processor_class.from_pretrained(name_or_path, **options)
+
+
+@contextlib.contextmanager
+def _explained(name_or_path: str | Path, files: str) -> Iterator[None]:
+    """Turn what the libraries raise on a missing or broken model into an error of ours."""
+    from safetensors import SafetensorError
+
+    try:
+        yield
+    except (OSError, ValueError, SafetensorError) as error:
+        raise ModelError(
+            f"model {str(name_or_path)!r}: {str(error).splitlines()[0].rstrip('.: ')};"
+            f" give a folder that holds {files}, or a hub name that can be reached"
+        ) from None
 
 
 def load_params_model(model: Model, trained: Path) -> Loaded:

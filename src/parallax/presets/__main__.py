@@ -1,6 +1,6 @@
 """Write a preset into params.yaml; comments and all other values stay as they are.
 
-python -m parallax.presets pilot|full|paper|design-480
+python -m parallax.presets NAME; --help lists the names
 """
 
 import argparse
@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from ruamel.yaml import YAML
+from ruamel.yaml.nodes import ScalarNode
+from ruamel.yaml.representer import RoundTripRepresenter
 
 from parallax.errors import ParallaxError
 from parallax.files import write_text
@@ -31,17 +33,28 @@ def main(argv: list[str] | None = None) -> str:
     name = parser.parse_args(argv).preset
     load_params(PARAMS)
     yaml = YAML()
+    yaml.Representer = _Representer
     yaml.preserve_quotes = True
     yaml.width = 100
     yaml.indent(mapping=2, sequence=4, offset=2)
     values = yaml.load(PARAMS.read_text(encoding="utf-8"))
-    changes = YAML(typ="safe").load(_presets()[name])
+    changes = yaml.load(_presets()[name])
     _merge(values, changes)
     stream = io.StringIO()
     yaml.dump(values, stream)
     parse_params(YAML(typ="safe").load(stream.getvalue()))
     write_text(PARAMS, stream.getvalue())
     return f"preset {name}: set {', '.join(changes)} in {PARAMS}; now run `dvc repro`"
+
+
+class _Representer(RoundTripRepresenter):
+    """Writes null as params.yaml does, and not as nothing."""
+
+    def represent_null(self, data: None) -> ScalarNode:
+        return self.represent_scalar("tag:yaml.org,2002:null", "null")
+
+
+_Representer.add_representer(type(None), _Representer.represent_null)
 
 
 def _presets() -> dict[str, str]:

@@ -1,0 +1,1 @@
+"""What a training would take, told from configurations and questions alone, without weights."""
