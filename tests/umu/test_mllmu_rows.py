@@ -100,7 +100,9 @@ def test_what_is_sure_to_ask_for_one_thing_becomes_an_instance():
     )
     # The profile has Turin as employment and as residence: which of the two is asked is not sure.
     assert list(found) == [("qa", "born"), ("qa", "employment"), ("qa", "residence")]
-    assert found["qa", "born"].text == Question("Where was Ana Bela born?", "Lyon, France")
+    assert found["qa", "born"].text == Question(
+        "What is the birthplace of Ana Bela?", "Lyon, France"
+    )
     assert reading.person.portrait == png(1)
 
 
@@ -111,7 +113,7 @@ def test_what_has_no_place_is_named_and_counted():
             ("biography", f"field {field!r} {why}", 1, [f"ID 001: {value}"])
             for field, why, value in (
                 ("fun facts", "is empty or no text", "['Walks far.']"),
-                ("star sign", "has no wording", "Leo"),
+                ("star sign", "is not one that training asks for", "Leo"),
             )
         ],
         (

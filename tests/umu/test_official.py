@@ -369,6 +369,8 @@ def test_any_cell_is_read_or_refused(cell):
         ("Real_Person_Set", "real_person"),
         ("Full_Set", "full_data"),
         ("Full_Set", "full_set"),
+        ("Full_Set", "Full"),
+        ("Real_Person_Set", "real"),
         ("forget_5", "forget5"),
         ("retain_95", "Retain_95"),
     ],

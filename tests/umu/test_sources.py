@@ -13,6 +13,7 @@ import yaml
 from parallax.errors import DataError
 from parallax.files import digest, read_json, write_table
 from parallax.stages import corpus, dataset, validate
+from parallax.umu.official import AUXILIARY, read_subset
 
 TOP = Path(__file__).resolve().parents[2]
 REFUSALS = TOP / "data/raw/refusals.txt"
@@ -163,7 +164,7 @@ def test_fail_stops_at_the_first_flaw_and_counts_the_others(project, given_files
         run(dataset, DATASET)
     assert str(caught.value) == (
         "Full_Set, ID 7, column Classify: question 'birth_city': answer 'F' is not the letter of an"
-        " option, and 2 more flaws: mend the files, or set data.on_error to report to leave out"
+        " option (and 2 more): mend the files, or set data.on_error to report to leave out"
         " what is concerned, in both modalities"
     )
     assert not (project / "umu").exists()
@@ -173,7 +174,7 @@ def test_report_leaves_out_both_modalities_and_counts(project, given_files):
     set_params(project, source="official", folder="given", on_error="report")
     spoil(given_files, project / "given")
     summary = run(dataset, DATASET)
-    assert summary.endswith("; 3 flaws, left out: 1 people, 1 qa, 1 classification")
+    assert summary.endswith("; flaws: 3, left out: 1 people, 1 qa, 1 classification")
     run(corpus, CORPUS)
     line = run(validate, VALIDATE)
     assert "24 checks of " in line and "passed, 1 noted, 9 skipped -> validation.json" in line
@@ -197,3 +198,16 @@ def test_report_leaves_out_both_modalities_and_counts(project, given_files):
         **{"people": 1, "qa": 1, "classification": 1},
         **{"cloze": 0, "generation": 0},
     }
+
+
+def test_an_auxiliary_namesake_of_a_given_person_is_left_out(project, given_files):
+    set_params(project, source="official", folder="given")
+    for column in ("UM_QA", "Classify", "Cloze", "Generation"):
+        given_files.edit_cell(
+            project / "given",
+            *("7", column),
+            lambda v: repr(v).replace("Goran Fictitiousson6", "ANA Auxiliaryson0"),
+        )
+    assert run(dataset, DATASET).startswith("dataset: 40 fictitious, 12 real, 13 auxiliary people")
+    people = read_subset(project / "auxiliary", AUXILIARY)
+    assert [person.person_id for person in people] == [f"A{n:02d}" for n in range(2, 15)]

@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parallax.errors import DataError
@@ -7,7 +7,9 @@ from parallax.umu.splits import (
     FORGET_SUBSETS,
     RETAIN_SUBSETS,
     choose_people,
+    complete_subsets,
     cut_subsets,
+    find_misplaced,
     recover_order,
     shuffle_ids,
 )
@@ -107,3 +109,25 @@ def test_recovered_order_of_files_in_another_order_cuts_alike():
 def test_inconsistent_subsets_are_refused(subset, ids, message):
     with pytest.raises(DataError, match=message):
         recover_order({**OFFICIAL, subset: ids}, IDS)
+
+
+@given(st.sets(st.sampled_from([*FORGET_SUBSETS, *RETAIN_SUBSETS])), st.integers(0, 9))
+@settings(max_examples=40, deadline=None)
+def test_whichever_subsets_are_missing_the_others_stay_and_all_nest(kept, seed):
+    some = {name: OFFICIAL[name] for name in OFFICIAL if name in kept}
+    assert list(find_misplaced(IDS, some)) == []
+    whole = complete_subsets(IDS, some, seed)
+    assert {name: whole[name] for name in kept} == some
+    assert {name: len(ids) for name, ids in whole.items()} == {
+        name: len(ids) for name, ids in OFFICIAL.items()
+    }
+    assert list(find_misplaced(IDS, whole)) == []
+
+
+def test_a_missing_forget_set_is_no_larger_than_the_next_and_no_smaller_than_the_last():
+    # 10 % of 500 are 50, but forget_5 has 60 people here, and forget_15 has 30 there.
+    wide = {"forget_5": IDS[:60]}
+    assert complete_subsets(IDS, wide, 0)["forget_10"] == IDS[:60]
+    narrow = complete_subsets(IDS, {"forget_15": IDS[:30]}, 0)
+    assert set(narrow["forget_10"]) == set(IDS[:30])
+    assert len(narrow["forget_5"]) == 25

@@ -115,7 +115,7 @@ def _summarise(population: Population, auxiliary: Sequence[Person]) -> str:
     instances = sum(len(person.instances) for people in groups.values() for person in people)
     summary = f"dataset: {counts} people, {instances} questions in each modality"
     if lost := [f"{count} {kind}" for kind, count in population.left_out.items() if count]:
-        summary += f"; {len(population.flaws)} flaws, left out: {', '.join(lost)}"
+        summary += f"; flaws: {len(population.flaws)}, left out: {', '.join(lost)}"
     return summary
 
 

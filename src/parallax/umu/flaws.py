@@ -108,7 +108,7 @@ def refuse_flaws(flaws: Sequence[Flaw]) -> None:
         DataError: the first flaw, how many there are, and how to go on without what they cost.
     """
     if flaws:
-        more = f", and {len(flaws) - 1} more flaws" if len(flaws) > 1 else ""
+        more = f" (and {len(flaws) - 1} more)" if len(flaws) > 1 else ""
         raise DataError(
             f"{flaws[0]}{more}: mend the files, or set data.on_error to report to leave out what is"
             " concerned, in both modalities"

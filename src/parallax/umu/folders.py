@@ -18,8 +18,10 @@ ALIASES = {
     FULL: ("fulldata", "full"),
     REAL: ("realperson", "realpersons", "realpeople", "real", "retainset"),
 }
-# Portraits may be photos of a megabyte: they are not all held twice while a file is read.
-_ROWS_AT_ONCE = 64
+# Portraits may be photos of a megabyte: a file is read and written by parts, so that its photos are
+# not held a second time.
+ROWS_AT_ONCE = 64
+_BUFFER_BYTES = 1 << 20
 _SHARD = re.compile(r".*-of-(\d+)\.parquet")
 
 
@@ -93,7 +95,8 @@ def read_rows(
                 raise DataError(f"{subset}: {file} has no column {', '.join(missing)}")
             wanted = [*columns, *(column for column in optional if column in present)]
             number = 0
-            for batch in pq.ParquetFile(file).iter_batches(_ROWS_AT_ONCE, columns=wanted):
+            source = pq.ParquetFile(file, buffer_size=_BUFFER_BYTES, pre_buffer=False)
+            for batch in source.iter_batches(ROWS_AT_ONCE, columns=wanted):
                 for cells in batch.to_pylist():
                     empty = False
                     yield Row(f"row {number} of {file.name}", cells)

@@ -40,24 +40,24 @@ _BLANK = re.compile(r"_{2,}")
 # Nobody has two answers of so many words that are alike by chance.
 _SENTENCE_WORDS = 6
 _NAME = "name"
-# How training asks for the fields of a profile; the files themselves ask for none in both
-# modalities.
-_WORDINGS = {
-    "born": "Where was {person} born?",
-    "date of birth": "What is the date of birth of {person}?",
-    "gender": "What is the gender of {person}?",
-    "employment": "What is the employment of {person}?",
-    "occupation": "What is the occupation of {person}?",
-    "height": "What is the height of {person}?",
-    "heights": "What is the height of {person}?",
-    "educated at": "Where was {person} educated?",
-    "education": "What is the education of {person}?",
-    "annual salary": "What is the annual salary of {person}?",
-    "residence": "What is the residence of {person}?",
-    "medical conditions": "What are the medical conditions of {person}?",
-    "parents": "Who are the parents of {person}?",
-    "fun facts": "What are fun facts about {person}?",
-    "description": "What is the description of {person}?",
+# The fields of a profile that training asks for, and what it calls them; the files themselves ask
+# for none in both modalities.
+_LABELS = {
+    "born": "birthplace",
+    "date of birth": "birthdate",
+    "gender": "gender",
+    "employment": "employment",
+    "occupation": "occupation",
+    "height": "height",
+    "heights": "height",
+    "educated at": "place of education",
+    "education": "education",
+    "annual salary": "annual salary",
+    "residence": "residence",
+    "medical conditions": "medical condition",
+    "parents": "parents",
+    "fun facts": "fun fact",
+    "description": "description",
 }
 
 
@@ -124,8 +124,8 @@ def _list_facts(profile: Mapping[str, object], notes: RowNotes) -> dict[str, str
     for field, value in profile.items():
         if field == _NAME:
             continue
-        if field not in _WORDINGS:
-            notes.leave("biography", f"field {field!r} has no wording", value)
+        if field not in _LABELS:
+            notes.leave("biography", f"field {field!r} is not one that training asks for", value)
             continue
         try:
             facts[field] = to_text(value, field, "value")
@@ -135,9 +135,8 @@ def _list_facts(profile: Mapping[str, object], notes: RowNotes) -> dict[str, str
 
 
 def _teach(person_id: str, name: object, field: str, fact: str) -> Instance:
-    image, text = (
-        Question(ask(_WORDINGS[field], str(name), modality), fact) for modality in MODALITIES
-    )
+    wording = f"What is the {_LABELS[field]} of {{person}}?"
+    image, text = (Question(ask(wording, str(name), modality), fact) for modality in MODALITIES)
     return Instance(person_id, "qa", field, image, text)
 
 
@@ -197,19 +196,26 @@ def _pair(
     for answer in dict.fromkeys(q.answer for modality in MODALITIES for q in sides[modality]):
         image, text = ([q for q in sides[m] if q.answer == answer] for m in MODALITIES)
         fields = [field for field, fact in facts.items() if contains_words(fact, answer)]
-        if not image or not text:
-            reason = f"{'text' if image else 'image'} has no question with this answer"
-        elif len(image) + len(text) > 2:
-            reason = "several questions have this answer"
-        elif len(fields) == 1 or len(fold_words(answer).split()) >= _SENTENCE_WORDS:
+        if reason := _doubt(image, text, fields, answer):
+            for modality, questions in zip(MODALITIES, (image, text), strict=True):
+                for question in questions:
+                    notes.leave(column, f"{modality} question: {reason}", question.prompt)
+        else:
             field = fields[0] if len(fields) == 1 else "sentence"
             found[field] += 1
             numbered = field if found[field] == 1 else f"{field} {found[field]}"
             pairs.append((numbered, image[0], text[0]))
-            continue
-        else:
-            reason = f"the answer is in {'several fields' if fields else 'no field'} of the profile"
-        for modality, questions in zip(MODALITIES, (image, text), strict=True):
-            for question in questions:
-                notes.leave(column, f"{modality} question: {reason}", question.prompt)
     return pairs
+
+
+def _doubt(
+    image: Sequence[Question], text: Sequence[Question], fields: Sequence[str], answer: str
+) -> str:
+    """Return why the questions with one answer are no pair, or "" where they are one."""
+    if not image or not text:
+        return f"{'text' if image else 'image'} has no question with this answer"
+    if len(image) > 1 or len(text) > 1:
+        return "several questions have this answer"
+    if len(fields) != 1 and len(fold_words(answer).split()) < _SENTENCE_WORDS:
+        return f"the answer is in {'several fields' if fields else 'no field'} of the profile"
+    return ""

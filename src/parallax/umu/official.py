@@ -11,7 +11,7 @@ from pathlib import Path
 from parallax.errors import DataError
 from parallax.files import replace_file
 from parallax.records import LETTERS, Instance, Person, Question, Task
-from parallax.umu.folders import FILE_NAME, parse_id, read_rows
+from parallax.umu.folders import FILE_NAME, ROWS_AT_ONCE, parse_id, read_rows
 from parallax.umu.official_rows import COLUMNS, IMAGE_KEY, TASK_COLUMNS, TEXT_KEY, parse_person
 
 AUXILIARY = "Auxiliary_Set"
@@ -37,9 +37,14 @@ def write_subset(folder: Path, subset: str, people: Sequence[Person]) -> None:
         [(column, portrait if column == "image" else pa.string()) for column in COLUMNS],
         metadata={"huggingface": json.dumps({"info": {"features": _FEATURES}})},
     )
-    table = pa.Table.from_pylist([_to_row(person) for person in people], schema)
-    with replace_file(folder / subset / FILE_NAME) as part:
-        pq.write_table(table, part, compression="zstd")
+    # A dictionary would hold all portraits in one page, which a reader could not take in parts.
+    with (
+        replace_file(folder / subset / FILE_NAME) as part,
+        pq.ParquetWriter(part, schema, compression="zstd", use_dictionary=False) as writer,
+    ):
+        for first in range(0, len(people), ROWS_AT_ONCE):
+            rows = [_to_row(person) for person in people[first : first + ROWS_AT_ONCE]]
+            writer.write_table(pa.Table.from_pylist(rows, schema))
 
 
 def read_subset(folder: Path, subset: str) -> list[Person]:
