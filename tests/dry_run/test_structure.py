@@ -83,7 +83,7 @@ def test_every_family_has_a_tower_and_a_language_model(world_of, model_type):
     tower, language = structure.blocks
     assert (tower.adapted, language.rank) == (0, 14)
     assert (tower.width, tower.inner) == (16, 32)
-    assert (language.width, language.attention, language.inner) == (32, 32, 48)
+    assert (language.width, language.attention, language.inner) == (32, 32, 64)
 
 
 @pytest.mark.parametrize("tuning", ["full", "lora"])
