@@ -98,8 +98,8 @@ one=$!
 
 # What a stage writes, and the file that says that it could go on from somewhere.
 declare -A sign=(
-    [models/sft]=".checkpoints/sft-*/state.pt"
-    [models/unlearned]=".checkpoints/unlearned-*/state.pt"
+    [models/sft]=".checkpoints/sft-*/step-*[0-9]/*.pt"
+    [models/unlearned]=".checkpoints/unlearned-*/step-*[0-9]/*.pt"
     [results/framing/responses.parquet]=".checkpoints/draws/smollm2.jsonl"
 )
 cd "$work/two"
