@@ -111,6 +111,14 @@ def test_a_refusal_ends_with_exit_code_1(place, experiment, monkeypatch, capsys)
     assert capsys.readouterr().out.count("in all, of 0.50") == 2
 
 
+def test_main_memory_beside_a_gpu_is_looked_at_too(place, run, monkeypatch):
+    # A page of 4 kB and 50,000 of them: 0.2 GB, less than the libraries alone.
+    pages = {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": 50_000}
+    monkeypatch.setattr("parallax.dry_run.assessment.os.sysconf", pages.__getitem__)
+    with pytest.raises(ResourceError, match=r"sft does not fit into main memory.*data\.people"):
+        run("--device", "cuda", "--memory", "24")
+
+
 def test_a_hub_name_without_network_is_told(place, run, monkeypatch):
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     write_preset(["qwen2-vl-2b"])

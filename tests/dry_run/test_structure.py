@@ -78,12 +78,14 @@ def test_quantized_weights(whole, llava_7b, kind, wide):
 
 @pytest.mark.parametrize("model_type", list(FAMILIES))
 def test_every_family_has_a_tower_and_a_language_model(world_of, model_type):
-    structure = read(world_of(model_type).config, "lora", rank=2)
+    config = world_of(model_type).config
+    structure = read(config, "lora", rank=2)
     assert [(b.part, b.count) for b in structure.blocks] == [("vision", 2), ("language", 2)]
     tower, language = structure.blocks
     assert (tower.adapted, language.rank) == (0, 14)
     assert (tower.width, tower.inner) == (16, 32)
-    assert (language.width, language.attention, language.inner) == (32, 32, 64)
+    inner = config.text_config.intermediate_size
+    assert (language.width, language.attention, language.inner) == (32, 32, inner)
 
 
 @pytest.mark.parametrize("tuning", ["full", "lora"])

@@ -48,7 +48,13 @@ def main(argv: list[str] | None = None) -> str:
         judge = functools.partial(assessor.assess, stage)
         found = judge(params)
         print(*describe(found, room), sep="\n")
-        if not found.fits(room):
+        if found.memory.in_main > room.in_main:
+            refused.append(
+                f"{stage} does not fit into main memory, which holds the weights while they are"
+                " loaded and then everybody's portrait: lower data.people and its like, or take a"
+                " machine with more"
+            )
+        elif not found.fits(room):
             advice = advise(stage, params, judge, lambda a: a.fits(room))
             refused.append(f"{stage} does not fit: {advice}")
     if refused:
