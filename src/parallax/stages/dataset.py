@@ -49,20 +49,18 @@ def main(arguments: argparse.Namespace) -> str:
             write_subset(folder, subset, people)
     with replace_folder(arguments.auxiliary) as folder:
         write_subset(folder, AUXILIARY, auxiliary)
-    write_provenance(
-        arguments.provenance,
-        Provenance(
-            data.source,
-            population.names | {"auxiliary": names["auxiliary"]},
-            {subset: len(people) for subset, people in members.items()}
-            | {AUXILIARY: len(auxiliary)},
-            population.layout,
-            commit,
-            population.left_out,
-            list_flaws(population.flaws),
-            count_unmapped(population.unmapped),
-        ),
+    provenance = Provenance(
+        source=data.source,
+        names=population.names | {"auxiliary": names["auxiliary"]},
+        subsets={subset: len(people) for subset, people in members.items()}
+        | {AUXILIARY: len(auxiliary)},
+        layout=population.layout,
+        commit=commit,
+        left_out=population.left_out,
+        flaws=list_flaws(population.flaws),
+        unmapped=count_unmapped(population.unmapped),
     )
+    write_provenance(arguments.provenance, provenance)
     return _summarise(population, auxiliary)
 
 
