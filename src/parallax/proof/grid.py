@@ -47,7 +47,7 @@ class Sizes:
     planted: int
 
 
-FULL = Sizes({20: 10_000, 40: 10_000, 120: 4_000, 480: 4_000}, 2_000, 200, 25)
+FULL = Sizes({20: 10_000, 40: 10_000, 120: 4_000, 480: 4_000}, 2_000, 200, 15)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -117,6 +117,8 @@ INTERACTION = Interaction(
         ({}, [("familiarity", ("refusal_E-N",), True)]),
         # The other items show it, too.
         ({"rest_p": 0.01}, [("familiarity", ("refusal_E-N",), False)]),
+        # They show the opposite.
+        ({"rest_p": 0.01, "rest_effect": -0.1}, [("familiarity", ("refusal_E-N",), True)]),
         # It grows where the requests are unknown.
         ({"slope": -0.2}, [("familiarity", ("refusal_E-N",), False)]),
         # Holm: three times .017 is above alpha.

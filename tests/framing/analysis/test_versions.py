@@ -39,7 +39,8 @@ def test_an_effect_of_one_version_by_hand(compare):
     assert first.p_values == (2 / 2**8, 1)
     assert first.p_value == 2 / 2**8
     assert first.adjusted == pytest.approx(3 * 2 / 2**8)
-    assert first.lesser(0.5) == third.lesser(-0.5) == 1
+    assert not first.shown_by_lesser(0.5, 0.05)
+    assert not third.shown_by_lesser(-0.5, 0.05)
 
 
 def test_versions_that_agree(compare):
@@ -54,7 +55,16 @@ def test_what_the_judge_cannot_tell_is_not_compared(compare):
     assert third.adjusted == pytest.approx(3 * 2 / 2**8)
 
 
-def test_the_lesser_version_is_that_with_less_of_the_effect():
-    both = Versions((-0.1, 0.3), (0.5, 0.01), 0.01, 0.03)
-    assert both.lesser(0.1) == 0
-    assert both.lesser(-0.1) == 1
+@pytest.mark.parametrize(
+    ("estimates", "p_values", "whole", "shown"),
+    [
+        ((0.1, 0.3), (0.04, 0.01), 0.2, True),
+        ((0.1, 0.3), (0.06, 0.01), 0.2, False),
+        # The lesser version moves, but the other way.
+        ((-0.1, 0.3), (0.01, 0.01), 0.1, False),
+        ((-0.3, -0.1), (0.01, 0.04), -0.2, True),
+        ((-0.3, 0.1), (0.01, 0.04), -0.1, False),
+    ],
+)
+def test_the_lesser_version_must_show_the_effect_with_its_sign(estimates, p_values, whole, shown):
+    assert Versions(estimates, p_values, 0.01, 0.03).shown_by_lesser(whole, 0.05) is shown

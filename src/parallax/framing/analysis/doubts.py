@@ -139,8 +139,7 @@ def doubt_versions(
     for name, effect, both in zip(FAMILY_NAMES, family, versions, strict=True):
         if not effect.verdict.significant or both is None:
             continue
-        lesser = both.lesser(effect.summary.estimate)
-        alone = not both.p_values[lesser] <= alpha
+        alone = not both.shown_by_lesser(effect.summary.estimate, alpha)
         first, second = (f"{100 * estimate:+.1f}" for estimate in both.estimates)
         text = (
             f"the effect is {first} points in version 1 of the requests and {second} in version 2"
@@ -168,7 +167,9 @@ def doubt_familiarity(
     for name, effect, test, p in zip(FAMILY_NAMES, family, tests, adjusted, strict=True):
         if not effect.verdict.significant:
             continue
-        alone = test.slope * effect.summary.estimate > 0 and not test.rest_p <= alpha
+        whole = effect.summary.estimate
+        shown = test.rest_p <= alpha and test.rest_effect * whole > 0
+        alone = test.slope * whole > 0 and not shown
         text = (
             f"the effect is {100 * test.tertile_effects[-1]:+.1f} points in the third of the"
             f" requests that the model knows best and {100 * test.rest_effect:+.1f} in the others"

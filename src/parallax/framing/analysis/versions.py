@@ -25,10 +25,11 @@ class Versions:
     p_value: float
     adjusted: float
 
-    def lesser(self, whole: float) -> int:
-        """Return the version, 0 or 1, that has less of an effect of the sign of `whole`."""
+    def shown_by_lesser(self, whole: float, alpha: float) -> bool:
+        """Say whether the version with less of an effect of the sign of `whole` shows it, too."""
         first, second = self.estimates
-        return int(first > second) if whole > 0 else int(first < second)
+        lesser = int(first > second) if whole > 0 else int(first < second)
+        return self.p_values[lesser] <= alpha and self.estimates[lesser] * whole > 0
 
 
 def compare_versions(
