@@ -34,6 +34,7 @@ class Zero(Engine):
             raise ModelError("model.dtype = 'float16' with DeepSpeed: give bfloat16 or float32")
         super().__init__(model, processes)
         self._engine: Any = None
+        self._reached: set[str] = set()  # weights with a gradient in this step
         self._loss: torch.Tensor | None = None
 
     def logits(self, batch: Batch) -> torch.Tensor:
@@ -54,6 +55,8 @@ class Zero(Engine):
 
         refuse_muon(optimization, self.kind)
         super().open(optimization, learning_rate)
+        for name, weight in self.trained.items():
+            weight.register_post_accumulate_grad_hook(lambda _, name=name: self._reached.add(name))
         own = {
             "train_batch_size": self.processes.count,
             "train_micro_batch_size_per_gpu": 1,  # only their ratio counts
@@ -75,8 +78,19 @@ class Zero(Engine):
         self._loss = loss if self._loss is None else self._loss + loss
 
     def clip(self) -> float:
-        """Make the step, which clips the gradient; return its norm before clipping."""
+        """Make the step, which clips the gradient; return its norm before clipping.
+
+        Raises:
+            ModelError: a weight has no gradient. DeepSpeed would move it all the same, by its
+                momentum and decay, where the other engines leave it.
+        """
         self._engine.backward(self._loss)
+        if missing := sorted(self.trained.keys() - self._reached):
+            raise ModelError(
+                f"{missing[0]} has no gradient in a step, perhaps one without portraits, and"
+                " DeepSpeed would move it all the same: tune by lora, or give a config of FSDP"
+            )
+        self._reached.clear()
         self._engine.step()
         self._loss = None
         return float(self._engine.get_global_grad_norm())
