@@ -283,3 +283,28 @@ def build_model(config, seed=0):
 
     torch.manual_seed(seed)
     return AutoModelForImageTextToText.from_config(config).eval()
+
+
+CHAT_TEMPLATE = (
+    "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+
+
+def llama(texts, template=None):
+    """A Llama without a vision tower, and its tokenizer, with a chat template or without."""
+    tokenizer = (
+        train_tokenizer(texts, CHATML, "<|im_end|>", template=template)
+        if template
+        else train_tokenizer(texts, LLAMA[:3], "</s>", "<s>")
+    )
+    return transformers.LlamaConfig(**language(tokenizer)), tokenizer
+
+
+def build_text_model(config, seed=0):
+    """A causal language model with weights drawn from the seed."""
+    import torch
+    from transformers import AutoModelForCausalLM
+
+    torch.manual_seed(seed)
+    return AutoModelForCausalLM.from_config(config).eval()

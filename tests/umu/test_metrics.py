@@ -131,6 +131,30 @@ def test_abstentions_are_counted_by_modality():
     assert (cloze["abstention_rate_mul"], cloze["abstention_rate_uni"]) == (0.5, 0)
 
 
+def test_text_alone_leaves_the_image_and_all_that_needs_it_undefined():
+    # Text 1, 0, 1 in the cloze: 2/3. No image question: every figure with it is NaN, its count 0.
+    rows = [
+        *(row("cloze", "text", score, person=str(n)) for n, score in enumerate((1, 0, 1))),
+        *(row("generation", "text", 0.5, person=str(n)) for n in range(2)),
+    ]
+    sets = measure(pd.DataFrame(rows))["sft"]["forget"]
+    cloze, generation = sets["cloze"], sets["generation"]
+    assert cloze["acc_uni"] == round(2 / 3, 6)
+    for name in ("acc_mul", "acc_all", "acc_any", "acc_F", "modality_gap", "abstention_rate_mul"):
+        assert math.isnan(cloze[name]), name
+    assert (cloze["n"], cloze["n_mul"]) == (3, 0)
+    assert generation["rl_uni"] == 0.5
+    for name in ("rl_mul", "RL_F", "rouge1_mul", "bleu_mul"):
+        assert math.isnan(generation[name]), name
+    assert (generation["n"], generation["n_mul"]) == (2, 0)
+
+
+def test_a_text_question_without_its_twin_is_still_refused_beside_image_ones():
+    rows = [*pairs("cloze", [(1, 1)]), row("cloze", "text", 1, person="9")]
+    with pytest.raises(DataError, match="has no twin in the other modality"):
+        measure(pd.DataFrame(rows))
+
+
 def test_what_has_no_rows_is_nan_with_a_count_of_zero():
     sets = measure(pd.DataFrame(pairs("cloze", [(1, 1)])))["sft"]
     assert sets["forget"]["classification"]["n"] == 0

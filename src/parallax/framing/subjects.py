@@ -10,13 +10,12 @@ from parallax.errors import ModelError
 from parallax.files import digest
 from parallax.framing.prompts import Prompt
 from parallax.models.device import best_device
+from parallax.models.templates import DATE, prints_today
 from parallax.params import Rendering
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-# Given to templates that print a date where the caller names none, so that no day changes a prompt.
-DATE = "01 Jan 2026"
 # The file by which a folder of adapters is known.
 ADAPTERS = "adapter_config.json"
 
@@ -153,7 +152,7 @@ def _check_template(name: str, template: object) -> None:
             f"subject {name!r}: its tokenizer has no chat template; use the rendering 'raw', as for"
             " any base model"
         )
-    if "strftime_now" in str(template) and "date_string" not in str(template):
+    if prints_today(str(template)):
         raise ModelError(
             f"subject {name!r}: its chat template prints today's date, so that prompts would differ"
             " from day to day; write a fixed date into the template"

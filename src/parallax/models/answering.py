@@ -9,7 +9,7 @@ from parallax.models.encoding import Encoder
 from parallax.models.generating import generate, score_answers
 from parallax.processes import ALONE, Processes
 from parallax.prompts import render_question
-from parallax.records import MODALITIES, Instance
+from parallax.records import Instance
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,6 +26,8 @@ def answer_questions(
 ) -> "pd.DataFrame":
     """Return one row per instance and modality, with the greedy answer.
 
+    A model that takes text alone is asked by name alone.
+
     `option_logprobs` holds each option's log-probability as an answer (nats, the sum over its
     tokens and the end token), `option_tokens` their number; both are empty unless the task is
     classification. Each process answers a part of the questions, and returns the whole table.
@@ -36,7 +38,7 @@ def answer_questions(
     rows = [
         (i, modality, i.image if modality == "image" else i.text)
         for i in instances
-        for modality in MODALITIES
+        for modality in encoder.modalities
     ]
     prompts = [render_question(question, i.task) for i, _, question in rows]
     shown = [encoder.rows[i.person_id] if m == "image" else None for i, m, _ in rows]

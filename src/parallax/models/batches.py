@@ -68,7 +68,7 @@ def collate(
 def answer_states(model: "PreTrainedModel", batch: Batch) -> torch.Tensor:
     """Return the last states (A, D) that predict the batch's A answer tokens, row by row."""
     inputs = batch.inputs(model.dtype)
-    hidden = model.model(**inputs, use_cache=False).last_hidden_state  # (B, T, D)
+    hidden = model.base_model(**inputs, use_cache=False).last_hidden_state  # (B, T, D)
     predicting = batch.answers[:, 1:]  # token t is predicted at t - 1
     states: torch.Tensor = hidden[:, :-1][predicting]
     return states

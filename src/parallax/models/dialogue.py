@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Protocol
 
 from parallax.errors import ModelError
+from parallax.models.templates import DATE, prints_today
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase, ProcessorMixin
@@ -51,18 +52,17 @@ class Chat:
     joins those to the answer. Where nothing special ends a turn, the end-of-sequence token does.
     """
 
-    def __init__(self, processor: "ProcessorMixin") -> None:
-        """Learn from the template where an answer begins and ends.
+    def __init__(self, processor: "ProcessorMixin | PreTrainedTokenizerBase") -> None:
+        """Learn from the template where an answer begins and ends; a tokenizer takes text alone.
 
         Raises:
-            ModelError: there is no template, or it doesn't write the answer.
+            ModelError: there is no template, it prints today's date, or it doesn't write the
+                answer.
         """
-        if not processor.chat_template:
-            raise ModelError(
-                "the processor has no chat template: put the model's chat_template.jinja beside it"
-            )
-        self._processor, self._opening = processor, ""
-        tokenizer = processor.tokenizer
+        _check(processor.chat_template)
+        self._writer, self._opening = processor, ""
+        tokenizer: PreTrainedTokenizerBase = getattr(processor, "tokenizer", processor)
+        self._parts = tokenizer is not processor
         prompt, whole = self.prompt(QUESTION, None), self._render(QUESTION, None, ANSWER)
         before, found, after = whole.partition(ANSWER)
         if not found:
@@ -74,20 +74,39 @@ class Chat:
         following = tokenizer(after.strip(), add_special_tokens=False)["input_ids"][:1]
         closes = bool(following) and following[0] in tokenizer.added_tokens_decoder
         self.end = int(following[0] if closes else tokenizer.eos_token_id)
-        # As `apply_chat_template` of processors has it.
-        self.adds_special = not (tokenizer.bos_token and prompt.startswith(tokenizer.bos_token))
+        # As the library's `apply_chat_template` has it: a tokenizer's adds nothing, a processor's
+        # what the template has not written.
+        starts = bool(tokenizer.bos_token) and prompt.startswith(tokenizer.bos_token)
+        self.adds_special = self._parts and not starts
 
     def prompt(self, question: str, image: str | None) -> str:
         """Return the template's text for a question, with the turn of the answer opened."""
         return self._render(question, image, None) + self._opening
 
     def _render(self, question: str, image: str | None, answer: str | None) -> str:
-        shown = [] if image is None else [{"type": "image"}]
-        asked = [*shown, {"type": "text", "text": question}]
-        turns = [{"role": "user", "content": asked}]
+        turns = [{"role": "user", "content": self._content(question, image)}]
         if answer is not None:
-            turns.append({"role": "assistant", "content": [{"type": "text", "text": answer}]})
-        text: str = self._processor.apply_chat_template(
-            turns, add_generation_prompt=answer is None, tokenize=False
+            turns.append({"role": "assistant", "content": self._content(answer, None)})
+        dated = {} if self._parts else {"date_string": DATE}
+        text: str = self._writer.apply_chat_template(
+            turns, add_generation_prompt=answer is None, tokenize=False, **dated
         )
         return text
+
+    def _content(self, text: str, image: str | None) -> "str | list[dict[str, str]]":
+        if not self._parts:
+            return text
+        shown = [] if image is None else [{"type": "image"}]
+        return [*shown, {"type": "text", "text": text}]
+
+
+def _check(template: object) -> None:
+    if not template:
+        raise ModelError(
+            "the processor has no chat template: put the model's chat_template.jinja beside it"
+        )
+    if prints_today(str(template)):
+        raise ModelError(
+            "the chat template prints today's date, so that prompts would differ from day to day;"
+            " write a fixed date into it"
+        )

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from parallax.errors import ModelError
 from parallax.models.families import Family
-from parallax.models.portraits import prepare_portraits, stack
+from parallax.models.portraits import Portrait, prepare_portraits, stack
+from parallax.records import MODALITIES, Modality
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,24 +36,44 @@ class Sample:
 class Encoder:
     """Questions and portraits as a family's models take them, by a model's own processor.
 
-    `rows` gives each person's row of the portrait table. `pad` is a token, `end` the one that
-    follows an answer in training, `ends` those that end a generated one.
+    `rows` gives each person's row of the portrait table; it is empty where the model takes text
+    alone. `pad` is a token, `end` the one that follows an answer in training, `ends` those that end
+    a generated one.
     """
 
     def __init__(
         self, processor: "ProcessorMixin", family: Family, portraits: "pd.DataFrame"
     ) -> None:
-        """`portraits` has the columns person_id and portrait (an encoded image file)."""
+        """`portraits` has the columns person_id and portrait (an encoded image file).
+
+        Raises:
+            ModelError: the tokenizer or the chat template lacks what is needed.
+        """
         self.family = family
-        self.tokenizer = processor.tokenizer
-        self.rows = {person: row for row, person in enumerate(portraits["person_id"])}
-        self.pad = int(self.tokenizer.pad_token_id)
+        self.tokenizer = getattr(processor, "tokenizer", processor)
+        if self.tokenizer.eos_token_id is None:
+            raise ModelError(
+                "the tokenizer has no end-of-sequence token: set eos_token in its files"
+            )
+        eos, pad = self.tokenizer.eos_token_id, self.tokenizer.pad_token_id
+        # Padding is masked, so that any token will do.
+        self.pad = int(eos if pad is None else pad)
         self._dialogue = family.dialogue(processor)
         self.end = self._dialogue.end
-        self.ends = frozenset({self.end, int(self.tokenizer.eos_token_id)})
-        self._image_token = processor.image_token
-        self.image_token_id = int(processor.image_token_id)
-        self._portraits = prepare_portraits(processor, portraits["portrait"])
+        self.ends = frozenset({self.end, int(eos)})
+        self.rows: dict[str, int] = {}
+        self._portraits: list[Portrait] = []
+        self._image_token = ""
+        if family.shows_images:
+            self.rows = {person: row for row, person in enumerate(portraits["person_id"])}
+            self._portraits = prepare_portraits(processor, portraits["portrait"])
+            self._image_token = processor.image_token
+            self.image_token_id = int(processor.image_token_id)
+
+    @property
+    def modalities(self) -> tuple[Modality, ...]:
+        """How the model can be asked: with portraits and by name, or by name alone."""
+        return MODALITIES if self.family.shows_images else ("text",)
 
     def images(self, portraits: Sequence[int]) -> "dict[str, torch.Tensor]":
         """Return the model's inputs, by name, that show these portraits in this order."""
@@ -66,6 +87,8 @@ class Encoder:
         """
         shown = None if portrait is None else self._image_token
         text = self._dialogue.prompt(question, shown)
+        if not self._image_token:
+            return text
         if text.count(self._image_token) != (portrait is not None):
             raise ModelError(
                 f"the prompt {text!r} has another number of {self._image_token} than of images;"

@@ -12,7 +12,7 @@ from parallax.errors import ModelError
 from parallax.files import replace_folder
 from parallax.models.adapters import put_on, read_base
 from parallax.models.device import best_device
-from parallax.models.families import FAMILIES, Family
+from parallax.models.families import Family, family_of
 from parallax.params import Attention, Model, Quantization
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ EMBEDDED = "embedded"
 
 @dataclass(frozen=True)
 class Loaded:
-    """A model and the processor that belongs to it.
+    """A model and the processor that belongs to it, or its tokenizer where it takes text alone.
 
     `adapters` are those that are in use and not part of the weights, which are then quantized.
     """
@@ -37,7 +37,7 @@ class Loaded:
     @property
     def family(self) -> Family:
         """The family that the model is of."""
-        return FAMILIES[self.model.config.model_type]
+        return family_of(self.model.config)
 
 
 def load(
@@ -68,7 +68,7 @@ def load(
     adapters = put_on(below.model, below.adapters, folder, merge=quantization is None)
     processor = below.processor
     if (folder / "tokenizer_config.json").is_file():
-        processor = below.family.processor().from_pretrained(folder)
+        processor = below.family.processor().from_pretrained(folder, trust_remote_code=False)
     return Loaded(below.model.eval(), processor, adapters)
 
 
@@ -80,19 +80,45 @@ def _load_whole(
     quantization: Quantization | None,
 ) -> Loaded:
     import torch
-    from transformers import AutoModelForImageTextToText
 
     _check_attention(attention)
     form = {"dtype": getattr(torch, dtype), "attn_implementation": attention}
     with _explained(name_or_path, "config.json, model.safetensors and the processor's files"):
         config, processor = _read_kind(name_or_path, revision)
-        form |= _quantize(quantization, FAMILIES[config.model_type], form["dtype"])
-        model = AutoModelForImageTextToText.from_pretrained(
+        family = family_of(config)
+        form |= _quantize(quantization, family, form["dtype"])
+        model = family.model().from_pretrained(
             name_or_path, revision=revision, trust_remote_code=False, **form
         )
     if quantization is None:  # quantized weights are where they were made
         model = model.to(best_device())
-    return Loaded(model.eval(), processor)
+    model.eval()
+    if not family.shows_images:
+        check_text_model(model, str(name_or_path))
+    return Loaded(model, processor)
+
+
+def check_text_model(model: "PreTrainedModel", name: str) -> None:
+    """Try what is taken for granted of any causal language model, of whichever architecture.
+
+    Raises:
+        ModelError: a later token changes an earlier one's prediction, or the logits are not those
+            of the output layer on the last states (some models cap or scale them).
+    """
+    import torch
+
+    tokens = torch.tensor([[1, 2, 3], [1, 2, 4]], device=model.device)
+    with torch.inference_mode():
+        states = model.base_model(input_ids=tokens, use_cache=False).last_hidden_state
+        logits = model(input_ids=tokens, use_cache=False).logits.float()
+        own = model.get_output_embeddings()(states).float()
+    if not torch.allclose(logits[0, :2], logits[1, :2], rtol=1e-3, atol=1e-3):
+        raise ModelError(f"model {name!r}: it looks at later tokens; give a causal language model")
+    if not torch.allclose(logits, own, rtol=1e-5, atol=1e-5):
+        raise ModelError(
+            f"model {name!r}: it changes the output layer's logits (caps or scales them), which is"
+            " not supported; give another model"
+        )
 
 
 def outline(name_or_path: str | Path, revision: str | None = None) -> Loaded:
@@ -114,14 +140,15 @@ def outline_again(
 ) -> "PreTrainedModel":
     """Return a model of a configuration, in a number format, without weights."""
     import torch
-    from transformers import AutoModelForImageTextToText
 
+    kind = family_of(config).model()
     # The outline of flash attention is that of sdpa, and needs no package.
     shown = "sdpa" if attention == "flash_attention_2" else attention
     with torch.device("meta"):
-        return AutoModelForImageTextToText.from_config(
+        model: PreTrainedModel = kind.from_config(
             copy.deepcopy(config), dtype=getattr(torch, dtype), attn_implementation=shown
         )
+        return model
 
 
 def _read_kind(
@@ -132,12 +159,7 @@ def _read_kind(
 
     options = {"revision": revision, "trust_remote_code": False}
     config = AutoConfig.from_pretrained(name_or_path, **options)
-    if config.model_type not in FAMILIES:
-        raise ModelError(
-            f"model {str(name_or_path)!r} is of type {config.model_type!r}:"
-            f" supported types are {', '.join(FAMILIES)}"
-        )
-    processor_class = FAMILIES[config.model_type].processor()
+    processor_class = family_of(config).processor()
     return config, processor_class.from_pretrained(name_or_path, **options)
 
 
@@ -148,6 +170,8 @@ def _explained(name_or_path: str | Path, files: str) -> Iterator[None]:
 
     try:
         yield
+    except ModelError as error:
+        raise ModelError(f"model {str(name_or_path)!r}: {error}") from None
     except (OSError, ValueError, SafetensorError) as error:
         raise ModelError(
             f"model {str(name_or_path)!r}: {str(error).splitlines()[0].rstrip('.: ')};"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from parallax.errors import DataError
-from parallax.records import MODALITIES
+from parallax.records import MODALITIES, Modality
 from parallax.stats.intervals import t_interval
 
 if TYPE_CHECKING:
@@ -49,20 +49,28 @@ def measure_excess(scored: "pd.DataFrame") -> Excess:
     Raises:
         DataError: the table has no answers of one of the two models to those tasks.
     """
+    image, text = (_above(scored, modality) for modality in MODALITIES)
+    return Excess(_estimate(image), _estimate(text), _estimate(image - text))
+
+
+def measure_text_excess(scored: "pd.DataFrame") -> Estimate:
+    """Return what `measure_excess` does, of the text questions alone."""
+    return _estimate(_above(scored, "text"))
+
+
+def _above(scored: "pd.DataFrame", modality: Modality) -> "pd.Series[float]":
+    """Return each forget person's accuracy above the yardstick in one modality."""
     asked = scored[(scored["set"] == "forget") & scored["task"].isin(("classification", "cloze"))]
     task = asked.groupby(["model", "modality", "person_id", "task"])["score"].mean()
     person = task.groupby(["model", "modality", "person_id"]).mean().unstack(["model", "modality"])
     for model in ("unlearned", "retain_only"):
-        for modality in MODALITIES:
-            if (model, modality) not in person.columns:
-                raise DataError(
-                    f"scored table: {model} has no {modality} answers about the forget people;"
-                    " evaluate and score that model again"
-                )
-    image, text = (
-        person["unlearned", modality] - person["retain_only", modality] for modality in MODALITIES
-    )
-    return Excess(_estimate(image), _estimate(text), _estimate(image - text))
+        if (model, modality) not in person.columns:
+            raise DataError(
+                f"scored table: {model} has no {modality} answers about the forget people;"
+                " evaluate and score that model again"
+            )
+    above: pd.Series[float] = person["unlearned", modality] - person["retain_only", modality]
+    return above
 
 
 def _estimate(differences: "pd.Series[float]") -> Estimate:

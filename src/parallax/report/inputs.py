@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from parallax.errors import DataError
 from parallax.files import read_json, read_table
 from parallax.provenance import Provenance, read_provenance
+from parallax.records import MODALITIES, Modality
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -79,6 +80,12 @@ class UnlearningInputs:
     origin: Provenance
     names: Mapping[str, str]
     portraits: Mapping[str, bytes]
+
+    @property
+    def modalities(self) -> tuple[Modality, ...]:
+        """The modalities that were asked: text alone where the model takes no images."""
+        asked = set(self.scored["modality"])
+        return tuple(modality for modality in MODALITIES if modality in asked)
 
 
 def read_inputs(

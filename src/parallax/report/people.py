@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from parallax.errors import DataError
-from parallax.records import LETTERS, MODALITIES
+from parallax.records import LETTERS, MODALITIES, Modality
 from parallax.report.inputs import UnlearningInputs
 from parallax.report.numbers import fraction
 from parallax.report.tables import TASK_LABELS
@@ -125,18 +125,20 @@ def _view(
         if person not in table:
             raise DataError(f"person {person} has answers and no {what}: run `dvc repro` again")
     rows = members[members["person_id"] == person]
-    facts = _facts(person, rows.to_dict("records"))
+    facts = _facts(person, rows.to_dict("records"), inputs.modalities)
     return PersonView(
         person,
         inputs.names[person],
         subset,
         embed_portrait(inputs.portraits[person], person),
-        tuple(_tally(modality, facts) for modality in MODALITIES),
+        tuple(_tally(modality, facts) for modality in inputs.modalities),
         facts,
     )
 
 
-def _facts(person: str, rows: Sequence[Mapping[Any, Any]]) -> tuple[Fact, ...]:
+def _facts(
+    person: str, rows: Sequence[Mapping[Any, Any]], modalities: Sequence[Modality]
+) -> tuple[Fact, ...]:
     found = {(row["task"], row["field"], row["modality"], row["model"]): row for row in rows}
     questions = sorted(
         {(task, field) for task, field, _, _ in found},
@@ -145,7 +147,7 @@ def _facts(person: str, rows: Sequence[Mapping[Any, Any]]) -> tuple[Fact, ...]:
     facts = []
     for task, field in questions:
         sides = []
-        for modality in MODALITIES:
+        for modality in modalities:
             pair = [found.get((task, field, modality, model)) for model in ("sft", "unlearned")]
             if pair[0] is None or pair[1] is None:
                 raise DataError(
@@ -153,7 +155,7 @@ def _facts(person: str, rows: Sequence[Mapping[Any, Any]]) -> tuple[Fact, ...]:
                     " before or after unlearning; evaluate both models again"
                 )
             sides.append(Side(modality, pair[1]["prompt"], _answer(pair[0]), _answer(pair[1])))
-        reference = found[task, field, MODALITIES[0], "unlearned"]["reference"]
+        reference = found[task, field, modalities[0], "unlearned"]["reference"]
         facts.append(Fact(task, field.replace("_", " "), reference, tuple(sides)))
     return tuple(facts)
 

@@ -1,6 +1,7 @@
 """The report's plots: the modality plane, the unlearning terms, the training losses."""
 
 import dataclasses
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -148,7 +149,9 @@ def _draw_move(axes: "Axes", point: Point) -> None:
 def unlearning_terms(curve: "pd.DataFrame") -> dict[str, tuple[str, ...]]:
     """Return which modalities have a forget and a retain term; a term without any is left out."""
     found = {
-        subset: tuple(m for m in _LINES if f"{subset}_{m}" in curve.columns)
+        subset: tuple(
+            m for m in _LINES if (name := f"{subset}_{m}") in curve and curve[name].notna().any()
+        )
         for subset in ("forget", "retain")
     }
     return {subset: modalities for subset, modalities in found.items() if modalities}
@@ -219,7 +222,8 @@ def write_plots(
 
 def _figures(scores: Scores, curves: "Mapping[str, pd.DataFrame]") -> Iterator[tuple[str, Figure]]:
     points, yardstick = modality_points(scores)
-    yield "modality_plane", draw_modality_plane(points, yardstick)
+    if not math.isnan(yardstick[1]):  # a model that takes text alone has no place in the plane
+        yield "modality_plane", draw_modality_plane(points, yardstick)
     terms = unlearning_terms(curves["unlearn"])
     yield "unlearning_loss", draw_unlearning(curves["unlearn"], tuple(terms))
     yield "training_loss", draw_training(curves, trained(curves))

@@ -9,7 +9,7 @@ from markupsafe import Markup
 from parallax.params import Method, Params
 from parallax.report import verdict
 from parallax.report.drawing import as_svg
-from parallax.report.excess import measure_excess
+from parallax.report.excess import measure_excess, measure_text_excess
 from parallax.report.html import Half, Section
 from parallax.report.inputs import UnlearningInputs
 from parallax.report.parameters import list_entries
@@ -23,6 +23,7 @@ from parallax.report.plots import (
     unlearning_terms,
 )
 from parallax.report.tables import MODEL_LABELS, SET_LABELS, build_tables
+from parallax.report.text_verdict import TextVerdict, judge_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -77,11 +78,19 @@ def _verdict(inputs: UnlearningInputs, params: Params, people: Mapping[str, int]
         people["forget"],
         params.data.people,
     )
-    found = verdict.judge(inputs.scores, measure_excess(inputs.scored), run)
-    return Section("verdict", found.headline, "verdict", {"verdict": found})
+    found: verdict.Verdict | TextVerdict
+    if "image" in inputs.modalities:
+        found = verdict.judge(inputs.scores, measure_excess(inputs.scored), run)
+    else:
+        found = judge_text(inputs.scores, measure_text_excess(inputs.scored), run)
+    data = {"verdict": found, "both": "image" in inputs.modalities}
+    return Section("verdict", found.headline, "verdict", data)
 
 
 def _plane(inputs: UnlearningInputs) -> Section:
+    if "image" not in inputs.modalities:
+        n = inputs.scores.count("unlearned", "forget", "accuracy", "n")
+        return Section("modalities", "Text only", "text_only", {"n": n})
     points, yardstick = modality_points(inputs.scores)
     alt = "Text accuracy against image accuracy before and after unlearning; figures in the table"
     drawing = Markup(as_svg(draw_modality_plane(points, yardstick), "plane", alt))
@@ -104,6 +113,7 @@ def _curves(inputs: UnlearningInputs, params: Params) -> Section:
     method = params.unlearn.method
     meanings = {"forget": _FORGET_TERMS[method], "retain": _RETAIN_TERMS[method]}
     terms = []
+    shown = "both modalities" if "image" in inputs.modalities else "text only"
     for subset, modalities in unlearning_terms(curve).items():
         ends = "; ".join(f"{m} {_ends(curve[f'{subset}_{m}'])}" for m in modalities)
         alt = f"{subset} term by step, nats: {ends}"
@@ -115,6 +125,7 @@ def _curves(inputs: UnlearningInputs, params: Params) -> Section:
         drawing = as_svg(draw_training(inputs.curves, (name,)), f"training-{name}", alt)
         training.append(Markup(drawing))
     data = {"terms": terms, "training": training, "steps": len(curve), "method": method}
+    data["shown"] = shown
     return Section("curves", "Loss curves", "curves", data)
 
 

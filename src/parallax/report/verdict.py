@@ -100,11 +100,11 @@ def judge(scores: Scores, excess: Excess, run: Run) -> Verdict:
     Raises:
         DataError: a figure that the verdict needs is missing.
     """
-    image = _read(scores, ("forget", "accuracy", "acc_mul"), "Left in image questions")
-    text = _read(scores, ("forget", "accuracy", "acc_uni"), "Left in text questions")
-    description = _read(scores, ("forget", "generation", "RL_F"), "Descriptions, RL_F")
-    retain = _read(scores, ("retain", "accuracy", "acc_R"), "People to keep, Acc_R")
-    real = _read(scores, ("real", "accuracy", "acc_R"), "Real people, Acc_R")
+    image = read(scores, ("forget", "accuracy", "acc_mul"), "Left in image questions")
+    text = read(scores, ("forget", "accuracy", "acc_uni"), "Left in text questions")
+    description = read(scores, ("forget", "generation", "RL_F"), "Descriptions, RL_F")
+    retain = read(scores, ("retain", "accuracy", "acc_R"), "People to keep, Acc_R")
+    real = read(scores, ("real", "accuracy", "acc_R"), "Real people, Acc_R")
     status = classify(image, text, description, retain)
     more, less = ("image", "text") if image.left >= text.left else ("text", "image")
     sentences = [
@@ -139,7 +139,8 @@ def classify(image: Reading, text: Reading, description: Reading, retain: Readin
     return "partial"
 
 
-def _read(scores: Scores, keys: tuple[str, str, str], label: str) -> Reading:
+def read(scores: Scores, keys: tuple[str, str, str], label: str) -> Reading:
+    """Return the quantity under (set, task, metric) in the three models that are compared."""
     before, after, yardstick = (
         scores.value(model, *keys) for model in ("sft", "unlearned", "retain_only")
     )

@@ -1,12 +1,15 @@
 """Unlearn the forget set: L = alpha * L_mul + beta * L_uni by the chosen method."""
 
 import argparse
+import logging
 from pathlib import Path
 
 from parallax.files import checkpoint_root, read_json, read_table, write_csv
 from parallax.params import load_params
 from parallax.processes import join_processes
 from parallax.stages.command import hold, run_stage
+
+_logger = logging.getLogger(__name__)
 
 
 def main(args: argparse.Namespace) -> str:
@@ -20,7 +23,7 @@ def main(args: argparse.Namespace) -> str:
     from parallax.training.engine import build_engine
     from parallax.training.loop import CURVE, Plan, train
     from parallax.unlearn.knowledge import encode_parts
-    from parallax.unlearn.objective import TERMS, plan_steps, unlearning_objective
+    from parallax.unlearn.objective import TERMS, for_text_alone, plan_steps, unlearning_objective
 
     unlearn = params.unlearn
     used = {
@@ -42,9 +45,15 @@ def main(args: argparse.Namespace) -> str:
         portraits = read_table(args.experiment / "portraits.parquet")
         encoder = Encoder(loaded.processor, loaded.family, portraits)
         forget, retain = encode_parts(encoder, facts, splits, unlearn.method)
+        text_alone = "image" not in encoder.modalities
+        if text_alone:
+            message = f"text only: the model takes no images; alpha {unlearn.alpha:g} counts as 0"
+            _logger.warning(message)
+            run.log_params({"text_only": message})
+            unlearn = for_text_alone(unlearn)
         steps = plan_steps(
-            len(forget.image),
-            len(retain.image),
+            len(forget),
+            len(retain),
             unlearn.batch_size,
             unlearn.descent.epochs,
             unlearn.seed,
@@ -66,7 +75,8 @@ def main(args: argparse.Namespace) -> str:
                 "forget_people": len(splits["forget"]),
                 **unlearn.descent.model_dump(),
             },
-            title=f"{unlearn.method} alpha={unlearn.alpha:g} beta={unlearn.beta:g}",
+            title=f"{unlearn.method} alpha={unlearn.alpha:g} beta={unlearn.beta:g}"
+            + (" text only" if text_alone else ""),
         )
         if processes.main:
             opened.save(unlearn.save, args.model, args.out)

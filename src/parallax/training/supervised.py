@@ -67,13 +67,16 @@ def plan_batches(
 
     An epoch has as many samples of the first source as that source has instances in both
     modalities; `image_share` of every source's samples come with the portrait, and the other
-    sources are drawn in proportion to their shares. Each pool is drawn in whole permutations.
+    sources are drawn in proportion to their shares. Each pool is drawn in whole permutations. Where
+    the model takes text alone, all samples are text.
     """
     rng = generator("supervised order", seed)
     samples: list[Sample] = []
     drawn: list[int] = []
     first = sources[0]
-    total = epochs * 2 * len(first.knowledge.image) / first.share
+    if not first.knowledge.image:
+        image_share = 0.0
+    total = epochs * (len(first.knowledge.image) + len(first.knowledge.text)) / first.share
     for source in sources:
         for pool, share in (
             (source.knowledge.image, image_share),

@@ -55,6 +55,9 @@ def modality_gap(acc_mul: float, acc_uni: float) -> float:
 def pair_modalities(scored: pd.DataFrame) -> pd.DataFrame:
     """Return one row per model and knowledge instance, with the values of both modalities.
 
+    Where no question at all was asked with an image (a model that takes text alone), the values of
+    the image are NaN.
+
     Columns: model, set, person_id, task, field, and `{value}_mul` (image) and `{value}_uni` (text)
     for score, rouge1, rouge2, bleu and abstained (0 or 1).
 
@@ -64,9 +67,10 @@ def pair_modalities(scored: pd.DataFrame) -> pd.DataFrame:
     """
     _refuse(scored, scored.duplicated([*_QUESTION, "modality"]), "comes twice; keep one row")
     twins = scored.groupby(_QUESTION)["modality"].transform("size")
+    text_alone = set(scored["modality"]) == {"text"}
     _refuse(
         scored,
-        twins != len(_SUFFIX),
+        twins != (1 if text_alone else len(_SUFFIX)),
         "has no twin in the other modality; ask every question in both",
     )
     models = scored["model"].nunique()
@@ -80,6 +84,8 @@ def pair_modalities(scored: pd.DataFrame) -> pd.DataFrame:
     values["modality"] = scored["modality"].map(_SUFFIX)
     wide = values.pivot(index=_QUESTION, columns="modality", values=_VALUES).sort_index()
     wide.columns = wide.columns.map("_".join)
+    if text_alone:
+        wide[[f"{value}_mul" for value in _VALUES]] = math.nan
     return wide.reset_index()
 
 
@@ -101,7 +107,7 @@ def measure_accuracy(pairs: pd.DataFrame, group: str) -> TaskMetrics:
         "acc_all": _mean(np.minimum(mul, uni)),
         "acc_any": _mean(np.maximum(mul, uni)),
     }
-    return _summarise_accuracy(shares, group) | _abstention_rates(pairs) | {"n": len(pairs)}
+    return _summarise_accuracy(shares, group) | _abstention_rates(pairs) | _counts(pairs)
 
 
 def measure_overlap(pairs: pd.DataFrame, group: str) -> TaskMetrics:
@@ -119,7 +125,7 @@ def measure_overlap(pairs: pd.DataFrame, group: str) -> TaskMetrics:
         for value in ("rouge1", "rouge2", "bleu")
         for suffix in _SUFFIX.values()
     }
-    return means | {name: _mean(paired)} | secondary | _abstention_rates(pairs) | {"n": len(pairs)}
+    return means | {name: _mean(paired)} | secondary | _abstention_rates(pairs) | _counts(pairs)
 
 
 def average_accuracy(classification: TaskMetrics, cloze: TaskMetrics, group: str) -> TaskMetrics:
@@ -135,7 +141,12 @@ def average_accuracy(classification: TaskMetrics, cloze: TaskMetrics, group: str
         name: (classification[name] + cloze[name]) / 2
         for name in ("abstention_rate_mul", "abstention_rate_uni")
     }
-    return _summarise_accuracy(shares, group) | rates | {"n": classification["n"] + cloze["n"]}
+    counts = {
+        name: classification.get(name, 0) + cloze.get(name, 0)
+        for name in ("n", "n_mul")
+        if name in classification or name in cloze
+    }
+    return _summarise_accuracy(shares, group) | rates | counts
 
 
 def measure_sets(pairs: pd.DataFrame) -> SetMetrics:
@@ -217,6 +228,13 @@ def _abstention_rates(pairs: pd.DataFrame) -> TaskMetrics:
         f"abstention_rate_{suffix}": _mean(pairs[f"abstained_{suffix}"].to_numpy())
         for suffix in _SUFFIX.values()
     }
+
+
+def _counts(pairs: pd.DataFrame) -> TaskMetrics:
+    """Count the questions; `n_mul`, those asked with an image, is named where there are none."""
+    alone = len(pairs) > 0 and pairs["score_mul"].isna().all()
+    counts: TaskMetrics = {"n": len(pairs)}
+    return counts | {"n_mul": 0} if alone else counts
 
 
 def _mean(values: Sequence[float] | NDArray[np.float64]) -> float:

@@ -4,6 +4,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from parallax.errors import ModelError
 from parallax.models.batches import answer_nll, answer_rows, collate
 from parallax.models.encoding import Encoder, Sample
 from parallax.params import RetainedDescent, Unlearn
@@ -90,6 +91,17 @@ def unlearning_objective(
                 yield Term(f"retain_{m}", value, weights[m] * _retain_weight(params))
 
     return objective
+
+
+def for_text_alone(params: Unlearn) -> Unlearn:
+    """Return the parameters for a model that takes text alone: alpha counts as 0.
+
+    Raises:
+        ModelError: beta is 0, so that nothing would be unlearned.
+    """
+    if params.beta == 0:
+        raise ModelError("unlearn.beta 0: the model takes text alone; give beta a weight")
+    return params.model_copy(update={"alpha": 0.0})
 
 
 def list_modalities(params: Unlearn) -> list[Modality]:
