@@ -53,6 +53,20 @@ def test_a_preset_is_dry_run(place, set_params, run, stand_in, world_of, preset)
     assert all("vision" not in name for _, _, name in groups)
 
 
+def test_a_model_without_images_is_dry_run(place, set_params, run, tiny_models, tmp_path):
+    config, tokenizer = tiny_models.llama(["Where was Ana Bela born? Lyon"], None)
+    config.save_pretrained(tmp_path / "llama")
+    tokenizer.save_pretrained(tmp_path / "llama")
+    set_params(model__name_or_path=str(tmp_path / "llama"))
+    set_params(sft__replay_share=0.0, sft__epochs=5, sft__batch_size=4)
+    printed, summary = run("--device", "cpu", "--memory", "24")
+    assert summary == "sft and unlearn fit"
+    # 4 people with 2 facts, asked by name alone: 5 epochs of 8 samples in batches of 4.
+    steps = re.findall(r"^(\w+): (\d+) facts in text alone, (\d+) steps$", printed, re.M)
+    assert steps[0] == ("sft", "8", "10")
+    assert steps[1][:2] == ("unlearn", "4")
+
+
 def test_the_embedded_model_is_made_of_params(place, set_params, run):
     set_params(sft__replay_share=0.0)
     printed, _ = run("--memory", "24", "--device", "cpu")

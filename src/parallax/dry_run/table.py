@@ -10,7 +10,8 @@ def describe(assessment: Assessment, room: Room) -> Iterator[str]:
     """Yield the lines that tell what a stage would train, run over and take."""
     work, structure, memory = assessment.work, assessment.structure, assessment.memory
     trained = sum(group.parameters for group in structure.groups)
-    yield f"{assessment.stage}: {work.facts} facts in two modalities, {work.steps} steps"
+    asked = "two modalities" if work.portraits else "text alone"
+    yield f"{assessment.stage}: {work.facts} facts in {asked}, {work.steps} steps"
     tokens, images = work.tokens, work.image_tokens
     yield f"  tokens per step, with padding: mean {tokens.mean:.0f}, at most {tokens.most}"
     yield f"  of them image tokens: mean {images.mean:.0f}, at most {images.most}"

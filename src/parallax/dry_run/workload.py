@@ -18,7 +18,12 @@ from parallax.params import Params, Sft, Unlearn
 from parallax.training.supervised import list_sources, plan_batches
 from parallax.unlearn.knowledge import encode_parts
 from parallax.unlearn.methods import METHODS
-from parallax.unlearn.objective import has_retain_term, list_modalities, plan_steps
+from parallax.unlearn.objective import (
+    for_text_alone,
+    has_retain_term,
+    list_modalities,
+    plan_steps,
+)
 from parallax.unlearn.reference import BATCH_SIZE
 
 if TYPE_CHECKING:
@@ -71,14 +76,16 @@ class Questions:
         sizes = [_size_of(file) for file in portraits["portrait"]]
         firsts = {size: row for row, size in reversed(list(enumerate(sizes)))}
         self.encoder = Encoder(loaded.processor, loaded.family, portraits.iloc[[*firsts.values()]])
-        places = {size: place for place, size in enumerate(firsts)}
-        self.encoder.rows = {
-            person: places[size] for person, size in zip(portraits["person_id"], sizes, strict=True)
-        }
-        shown = [self.encoder.images([place]) for place in range(len(firsts))]
-        tower = loaded.model.config.vision_config
-        self._patches = [_count_patches(image["pixel_values"], tower) for image in shown]
-        self._bytes = [sum(v.numel() * v.element_size() for v in i.values()) for i in shown]
+        self._patches: list[int] = []
+        self._bytes: list[int] = []
+        if loaded.family.shows_images:
+            places = {size: place for place, size in enumerate(firsts)}
+            people = zip(portraits["person_id"], sizes, strict=True)
+            self.encoder.rows = {person: places[size] for person, size in people}
+            shown = [self.encoder.images([place]) for place in range(len(firsts))]
+            tower = loaded.model.config.vision_config
+            self._patches = [_count_patches(image["pixel_values"], tower) for image in shown]
+            self._bytes = [sum(v.numel() * v.element_size() for v in i.values()) for i in shown]
         facts = read_table(experiment / "sft.parquet")
         known = from_table(read_table(experiment / "base.parquet"))
         self.facts = len(facts)
@@ -108,6 +115,8 @@ class Questions:
 
     def count_image_tokens(self, samples: Iterable[Sample]) -> int:
         """Return how many of the tokens stand for portraits."""
+        if "image" not in self.encoder.modalities:
+            return 0
         image = self.encoder.image_token_id
         return sum(sample.tokens.count(image) for sample in samples if sample.portrait is not None)
 
@@ -125,9 +134,11 @@ def plan_sft(questions: Questions, sft: Sft) -> Workload:
 def plan_unlearning(questions: Questions, unlearn: Unlearn) -> Workload:
     """Return the work of unlearning and of the reference before it."""
     forget, retain = questions.forget, questions.retain
+    if "image" not in questions.encoder.modalities:
+        unlearn = for_text_alone(unlearn)
     plan = plan_steps(
-        len(forget.image),
-        len(retain.image),
+        len(forget),
+        len(retain),
         unlearn.batch_size,
         unlearn.descent.epochs,
         unlearn.seed,
@@ -152,7 +163,7 @@ def plan_unlearning(questions: Questions, unlearn: Unlearn) -> Workload:
                 for rows in by_length(known, BATCH_SIZE):
                     batch = [known[i] for i in rows]
                     passes.add(questions.as_pass(batch, gradient=False))
-    work = _summarise(questions, "unlearn", len(forget.image), steps, passes)
+    work = _summarise(questions, "unlearn", len(forget), steps, passes)
     if reference == "retain_logits":
         return dataclasses.replace(work, states=sum(answers))
     return dataclasses.replace(work, sequences=len(answers))
