@@ -5,6 +5,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
 from parallax.errors import ModelError
+from parallax.models import portraits
 from parallax.models.encoding import Encoder, Sample
 from parallax.models.families import FAMILIES
 
@@ -137,3 +138,12 @@ def test_portraits_are_normalised_and_named(tiny, portrait_files):
 
 def test_sample_is_hashable():
     assert len({Sample((1,), 0, None), Sample((1,), 0, None)}) == 1
+
+
+def test_portraits_without_room_are_prepared_again_and_are_the_same(tiny, monkeypatch):
+    monkeypatch.setattr(portraits, "KEPT", 0)
+    again = Encoder(tiny.processor, FAMILIES["llava"], tiny.portraits)
+    for _ in range(2):
+        found = again.images([1, 0])["pixel_values"]
+        assert torch.equal(found, tiny.encoder.images([1, 0])["pixel_values"])
+    assert again.prompt("Who?", 0) == tiny.encoder.prompt("Who?", 0)

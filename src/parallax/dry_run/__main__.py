@@ -51,8 +51,8 @@ def main(argv: list[str] | None = None) -> str:
         if found.memory.in_main > room.in_main:
             refused.append(
                 f"{stage} does not fit into main memory, which holds the weights while they are"
-                " loaded and then everybody's portrait: lower data.people and its like, or take a"
-                " machine with more"
+                " loaded, then portraits and the reference's values: take a machine with more, or"
+                " lower data.people"
             )
         elif not found.fits(room):
             advice = advise(stage, params, judge, lambda a: a.fits(room))

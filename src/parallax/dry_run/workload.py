@@ -14,6 +14,7 @@ from parallax.instances import from_table
 from parallax.models.batches import by_length
 from parallax.models.encoding import Encoder, Sample
 from parallax.models.loading import Loaded
+from parallax.models.portraits import KEPT
 from parallax.params import Params, Sft, Unlearn
 from parallax.training.supervised import list_sources, plan_batches
 from parallax.unlearn.knowledge import encode_parts
@@ -62,8 +63,7 @@ class Workload:
 class Questions:
     """An experiment's training questions as a model's tokens, and the size of its portraits.
 
-    Portraits of one size have the same tokens, so one of each size is prepared and not all: those
-    of a model that cuts images into many tiles may not fit into memory, which is to be found out.
+    Portraits of one size have the same tokens, so one of each size is prepared and not all.
     """
 
     def __init__(self, loaded: Loaded, experiment: Path, params: Params) -> None:
@@ -97,8 +97,8 @@ class Questions:
 
     @property
     def portraits(self) -> int:
-        """Bytes of everybody's portrait as the vision tower takes it."""
-        return sum(self._bytes[row] for row in self.encoder.rows.values())
+        """Bytes of the prepared portraits that are kept: everybody's, as far as there is room."""
+        return min(KEPT, sum(self._bytes[row] for row in self.encoder.rows.values()))
 
     def as_pass(
         self, samples: Sequence[Sample], *, gradient: bool = True, compared: bool = False

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from parallax.errors import ModelError
 from parallax.models.families import Family
-from parallax.models.portraits import Portrait, prepare_portraits, stack
+from parallax.models.portraits import Portraits
 from parallax.records import MODALITIES, Modality
 
 if TYPE_CHECKING:
@@ -62,11 +62,10 @@ class Encoder:
         self.end = self._dialogue.end
         self.ends = frozenset({self.end, int(eos)})
         self.rows: dict[str, int] = {}
-        self._portraits: list[Portrait] = []
         self._image_token = ""
         if family.shows_images:
             self.rows = {person: row for row, person in enumerate(portraits["person_id"])}
-            self._portraits = prepare_portraits(processor, portraits["portrait"])
+            self._portraits = Portraits(processor, portraits["portrait"])
             self._image_token = processor.image_token
             self.image_token_id = int(processor.image_token_id)
 
@@ -77,7 +76,7 @@ class Encoder:
 
     def images(self, portraits: Sequence[int]) -> "dict[str, torch.Tensor]":
         """Return the model's inputs, by name, that show these portraits in this order."""
-        return stack([self._portraits[row] for row in portraits]) if portraits else {}
+        return self._portraits.inputs(portraits) if portraits else {}
 
     def prompt(self, question: str, portrait: int | None) -> str:
         """Return the text that the model is given, up to where the answer begins.
@@ -96,7 +95,7 @@ class Encoder:
             )
         if portrait is None:
             return text
-        return text.replace(self._image_token, self._portraits[portrait].tokens)
+        return text.replace(self._image_token, self._portraits.tokens(portrait))
 
     def encode(
         self, questions: Sequence[str], answers: Sequence[str], portraits: Sequence[int | None]

@@ -2,7 +2,6 @@
 
 import io
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import torch
@@ -11,59 +10,89 @@ from torch.nn.functional import pad
 from parallax.errors import ModelError
 
 if TYPE_CHECKING:
+    from PIL import Image
     from transformers import ProcessorMixin
 
 
-@dataclass(frozen=True)
-class Portrait:
-    """An image: the model's inputs by name, and the text that stands for it in a prompt.
+# A portrait as the model's inputs by name.
+Inputs = Mapping[str, torch.Tensor]
 
-    `tokens` is the image token as often as the model takes features of this image, with what the
-    processor puts around and between them.
-    """
+KEPT = 2**30
+"""Bytes of prepared portraits that are kept; a model of many tiles has 30 MB for each.
 
-    inputs: Mapping[str, torch.Tensor]
-    tokens: str
+Those beyond are prepared again whenever they are shown.
+"""
 
 
-def prepare_portraits(processor: "ProcessorMixin", files: Iterable[bytes]) -> list[Portrait]:
-    """Prepare encoded image files, one by one: no image depends on the others.
+class Portraits:
+    """Encoded image files, each prepared when it is first shown; no image depends on the others."""
 
-    Raises:
-        ModelError: the processor does not know how many tokens an image has.
-    """
-    from PIL import Image
+    def __init__(self, processor: "ProcessorMixin", files: Iterable[bytes]) -> None:
+        """Prepare nothing yet.
 
-    if getattr(processor, "patch_size", 0) is None:
-        raise ModelError(
-            "the processor has no patch_size: write the vision tower's patch_size and"
-            " vision_feature_select_strategy into its processor_config.json"
-        )
-    texts: dict[tuple[int, int], str] = {}  # an image's size alone decides its tokens
-    portraits = []
-    for file in files:
-        image = Image.open(io.BytesIO(file)).convert("RGB")
-        if image.size not in texts:
-            made = processor(
-                images=[image],
-                text=[processor.image_token],
+        Raises:
+            ModelError: the processor does not know how many tokens an image has.
+        """
+        if getattr(processor, "patch_size", 0) is None:
+            raise ModelError(
+                "the processor has no patch_size: write the vision tower's patch_size and"
+                " vision_feature_select_strategy into its processor_config.json"
+            )
+        self._processor = processor
+        self._files = list(files)
+        self._texts: dict[tuple[int, int], str] = {}  # an image's size alone decides its tokens
+        self._kept: dict[int, Inputs] = {}
+        self._room = KEPT
+
+    def tokens(self, row: int) -> str:
+        """Return the text that stands for an image in a prompt.
+
+        It is the image token as often as the model takes features of this image, with what the
+        processor puts around and between them.
+        """
+        from PIL import Image
+
+        size = Image.open(io.BytesIO(self._files[row])).size
+        if size not in self._texts:
+            made = self._processor(
+                images=[self._open(row)],
+                text=[self._processor.image_token],
                 return_text_replacement_offsets=True,
             )
-            texts[image.size] = made["text_replacement_offsets"][0][0]["replacement"]
-        inputs = processor.image_processor([image], return_tensors="pt")
-        portraits.append(Portrait(dict(inputs), texts[image.size]))
-    return portraits
+            self._texts[size] = made["text_replacement_offsets"][0][0]["replacement"]
+        return self._texts[size]
+
+    def inputs(self, rows: Sequence[int]) -> dict[str, torch.Tensor]:
+        """Return the model's inputs, by name, that show these rows' images in this order."""
+        return stack([self._prepare(row) for row in rows])
+
+    def _prepare(self, row: int) -> Inputs:
+        if row in self._kept:
+            return self._kept[row]
+        inputs: Inputs = dict(
+            self._processor.image_processor([self._open(row)], return_tensors="pt")
+        )
+        size = sum(part.nbytes for part in inputs.values())
+        if size <= self._room:
+            self._room -= size
+            self._kept[row] = inputs
+        return inputs
+
+    def _open(self, row: int) -> "Image.Image":
+        from PIL import Image
+
+        return Image.open(io.BytesIO(self._files[row])).convert("RGB")
 
 
-def stack(portraits: Sequence[Portrait]) -> dict[str, torch.Tensor]:
+def stack(portraits: Sequence[Inputs]) -> dict[str, torch.Tensor]:
     """Put the portraits' inputs one after the other along their first dimension.
 
     Where their other dimensions differ (images cut into unlike numbers of tiles), the smaller ones
     are filled with 0 at the end, as the processors themselves do it.
     """
     joined = {}
-    for name in portraits[0].inputs:
-        parts = [portrait.inputs[name] for portrait in portraits]
+    for name in portraits[0]:
+        parts = [portrait[name] for portrait in portraits]
         sizes = [max(sizes) for sizes in zip(*(part.shape[1:] for part in parts), strict=True)]
         joined[name] = torch.cat([_fill(part, sizes) for part in parts])
     return joined
