@@ -1,6 +1,7 @@
 """The checks on real git repositories, and DVC on a pipeline of one stage."""
 
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 import yaml
 
 from parallax.errors import DataError, ParallaxError
+from parallax.grid.__main__ import start_runs
 from parallax.grid.experiments import check_project, find_experiments, read_outcomes, start
 from parallax.grid.plan import Run, Setting
 
@@ -112,6 +114,10 @@ def test_experiments_are_started_found_and_read(project, capfd):
     finished, queued = find_experiments()
     assert set(finished) == {"methods-ga-mix"}
     assert queued == {"methods-po-mix"}
+    capfd.readouterr()
+    assert start_runs([good, waiting], "--temp") == []
+    said = capfd.readouterr().out
+    assert "2 runs, 0 of them new\nqueued, or running elsewhere: methods-po-mix." in said
     (outcome,) = read_outcomes([waiting, good, bad], finished)
     assert outcome.run == good
     assert outcome.params["unlearn"] == {"method": "ga", "alpha": 0.5}
@@ -124,6 +130,24 @@ def test_experiments_are_started_found_and_read(project, capfd):
     (project / "params.yaml").write_text("unlearn:\n  method: ga\n  alpha: 2.0\n")
     git("commit", "-q", "-a", "-m", "Change")
     assert find_experiments()[0] == {}
+
+
+def test_a_killed_run_starts_again_by_the_way_that_is_named(project, capfd):
+    code = (project / "write.py").read_text()
+    alive = project.parent / "alive"
+    kill = f"if not os.path.exists({str(alive)!r}): os.killpg(0, signal.SIGKILL)"
+    (project / "write.py").write_text(f"import os, signal\n{kill}\n{code}")
+    git("commit", "-q", "-a", "-m", "Die")
+    run = run_of("methods-ga-mix")
+    words = ["-m", "dvc", "exp", "run", "--temp", "--name", run.name, run.target]
+    done = subprocess.run([sys.executable, *words], start_new_session=True, check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert start_runs([run], "--temp") == []
+    assert "delete .dvc/tmp/exps/standalone" in capfd.readouterr().out
+    shutil.rmtree(project / ".dvc/tmp/exps/standalone")
+    alive.touch()
+    assert start_runs([run], "--temp") == []
+    assert set(find_experiments()[0]) == {run.name}
 
 
 def test_a_commit_without_metrics_is_refused(project):

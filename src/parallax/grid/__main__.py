@@ -117,6 +117,12 @@ def start_runs(runs: Sequence[Experiment], how: Where) -> list[str]:
     finished, waiting = find_experiments()
     new = [run for run in runs if run.name not in finished.keys() | waiting]
     print(f"{len(runs)} runs, {len(new)} of them new")
+    if held := [run.name for run in runs if run.name in waiting]:
+        print(
+            f"queued, or running elsewhere: {', '.join(held)}. DVC counts a killed run as running:"
+            " where no process of it lives, delete .dvc/tmp/exps/standalone and give the command"
+            " again"
+        )
     failed = []
     for number, run in enumerate(new, 1):
         print(f"\n{number} of {len(new)}: {run.name}", flush=True)
