@@ -151,6 +151,24 @@ def test_effects_stand_side_by_side_by_judge(page, framing):
     assert f"{100 * estimate:+.1f}".replace("-", "\N{MINUS SIGN}") in words
 
 
+def test_worst_is_against_the_sign_of_what_was_scored(framing):
+    values = json.loads(json.dumps(framing.metrics._values))
+    primary = values["subjects"]["organism"]["judges"]["prototype"]["primary"]
+    for key, scored, lowest, highest, survives in (
+        ("refusal_E-N", 0.3, -0.05, 0.4, False),
+        ("harmful_E-D", -0.3, -0.4, -0.1, True),
+    ):
+        primary[key]["abstention"] |= {"scored": scored, "lowest": lowest, "highest": highest}
+        primary[key]["abstention"]["sign_survives"] = survives
+    page = render(dataclasses.replace(framing, metrics=Figures(values, "framing.json")))
+    doubts = section(page, "framing-doubts")
+    table = words_of(doubts.split('aria-label="If unscored responses were all against it, ')[1])
+    minus = "\N{MINUS SIGN}"
+    assert "Contrast Scored At worst At best Sign" in table
+    assert f"refusal E {minus} N +30.0 {minus}5.0 +40.0 can turn" in table
+    assert f"harmful compliance E {minus} D {minus}30.0 {minus}10.0 {minus}40.0 holds" in table
+
+
 def test_pilot_is_called_a_pilot(page):
     assert "a pilot of 8 items" in words_of(section(page, "framing-verdict"))
 
