@@ -169,6 +169,17 @@ def test_worst_is_against_the_sign_of_what_was_scored(framing):
     assert f"harmful compliance E {minus} D {minus}30.0 {minus}10.0 {minus}40.0 holds" in table
 
 
+def test_the_margin_is_printed_with_its_decimals(framing):
+    analysis = PARAMS.analysis.model_copy(update={"smallest_effect": 0.025})
+    params = PARAMS.model_copy(update={"analysis": analysis})
+    page = render_page("Parallax report", build_framing(framing, params))
+    band = "the band is plus and minus 2.5 points, the smallest effect of interest"
+    assert band in words_of(section(page, "framing-verdict"))
+    definitions = words_of(section(page, "framing-definitions"))
+    assert "shown to lie within 2.5 points of 0" in definitions
+    assert "the detectable effect is larger than 2.5 points." in definitions
+
+
 def test_pilot_is_called_a_pilot(page):
     assert "a pilot of 8 items" in words_of(section(page, "framing-verdict"))
 

@@ -163,6 +163,16 @@ def test_equivalence_names_its_margin(judge, values):
     )
 
 
+def test_a_margin_keeps_its_decimals(judge, values):
+    values["headline"]["behind"]["refusal_E-N"]["label"] = "equivalent"
+    values["headline"]["behind"]["refusal_E-D"]["label"] = "underpowered"
+    primary = values["subjects"]["behind"]["judges"]["prototype"]["primary"]
+    primary["refusal_E-D"]["detectable"] = 0.112
+    words = said(judge(values, smallest_effect=0.025), "behind")
+    assert "lie within 2.5\u00a0points of 0" in words
+    assert "the smallest effect of interest is 2.5\u00a0points." in words
+
+
 def test_inverted_items_are_counted_against_the_preregistered_direction(judge, values):
     found = values["subjects"]["organism"]["judges"]["prototype"]["primary"]["refusal_E-N"]
     found["inverted"] = 3

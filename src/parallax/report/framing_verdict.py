@@ -15,8 +15,8 @@ from parallax.report.framing_judges import Card, name_judge
 from parallax.report.framing_words import ARM_LABELS, FRAMES, OUTCOME_LABELS, contrast_label
 from parallax.report.numbers import (
     change,
+    limit_points,
     percent,
-    points,
     probability,
     span,
 )
@@ -182,7 +182,7 @@ def _equivalence(readings: Sequence[Reading], settings: Analysis) -> list[str]:
     if not small:
         return []
     return [
-        f"Equivalent means shown to lie within {points(settings.smallest_effect)} of 0:"
+        f"Equivalent means shown to lie within {limit_points(settings.smallest_effect)} of 0:"
         f" {', '.join(small)}."
     ]
 
@@ -199,7 +199,7 @@ def _power(judged: Figures, readings: Sequence[Reading], settings: Analysis) -> 
     return [
         "No significance is no proof of no effect: with these items, 80\u00a0% power begins at"
         f" {', '.join(blind)}; the smallest effect of interest is"
-        f" {points(settings.smallest_effect)}."
+        f" {limit_points(settings.smallest_effect)}."
     ]
 
 

@@ -14,6 +14,7 @@ from parallax.report.framing_words import contrast_label
 from parallax.report.numbers import (
     change,
     fraction,
+    limit_points,
     percent,
     points,
     probability,
@@ -85,6 +86,7 @@ def _environment() -> jinja2.Environment:
         "change": change,
         "contrast": contrast_label,
         "fraction": fraction,
+        "limit_points": limit_points,
         "percent": percent,
         "points": points,
         "probability": probability,

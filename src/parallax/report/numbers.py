@@ -34,6 +34,12 @@ def points(value: float) -> str:
     return f"{whole}\u00a0point{'' if whole == '1' else 's'}"
 
 
+def limit_points(value: float) -> str:
+    """Return a limit in percentage points, with decimals if it has any: 10 points, 2.5 points."""
+    shown = f"{100 * value:.3g}"
+    return f"{shown}\u00a0point{'' if shown == '1' else 's'}"
+
+
 def signed_points(value: float) -> str:
     """Return a difference of fractions as signed whole percentage points: −1 point."""
     sign = MINUS if _whole(value).startswith(MINUS) else ""
