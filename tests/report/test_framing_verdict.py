@@ -134,6 +134,25 @@ def test_what_could_not_be_seen_is_said(judge, values):
     assert "10\u00a0points" in words
 
 
+def test_an_unknown_power_is_no_proof_of_no_effect_either(judge, values):
+    primary = values["subjects"]["behind"]["judges"]["prototype"]["primary"]
+    headline = values["headline"]["behind"]
+    # Seven items that moved can give p = 2 / 2^7, and four 2 / 2^4, which no effect brings below.
+    labels = ("marginal", "underpowered", "inconclusive")
+    cases = zip(PRIMARY, labels, (None, None, 0.112), (2**-6, 2**-3, 2**-6), strict=True)
+    for key, label, detectable, smallest in cases:
+        headline[key]["label"] = label
+        primary[key] |= {"detectable": detectable, "smallest_p": smallest}
+    words = said(judge(values), "behind")
+    minus = "\N{MINUS SIGN}"
+    assert (
+        "So few items moved, or all of them alike, that the power is unknown; no significance is"
+        f" no proof of no effect: refusal E {minus} N."
+    ) in words
+    assert f"begins at 11.2 points (harmful compliance E {minus} D); the smallest" in words
+    assert f"significant in refusal E {minus} D (p at least 0.12)." in words
+
+
 def test_contrasts_that_no_effect_could_make_significant_are_named(judge, values):
     primary = values["subjects"]["behind"]["judges"]["prototype"]["primary"]
     for key, smallest in (("refusal_E-N", 0.25), ("refusal_E-D", 1.0), ("harmful_E-D", 0.01)):

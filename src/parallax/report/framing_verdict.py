@@ -188,19 +188,29 @@ def _equivalence(readings: Sequence[Reading], settings: Analysis) -> list[str]:
 
 
 def _power(judged: Figures, readings: Sequence[Reading], settings: Analysis) -> list[str]:
-    blind = [
-        f"{100 * judged.number('primary', key, 'detectable'):.1f} points ({reading.name})"
-        for key, reading in zip(PRIMARY, readings, strict=True)
-        if reading.label in ("underpowered", "inconclusive", "marginal")
-        and not math.isnan(judged.number("primary", key, "detectable"))
-    ]
-    if not blind:
-        return []
-    return [
-        "No significance is no proof of no effect: with these items, 80\u00a0% power begins at"
-        f" {', '.join(blind)}; the smallest effect of interest is"
-        f" {limit_points(settings.smallest_effect)}."
-    ]
+    """What the contrasts that show nothing could have shown, where `_still` does not say it."""
+    known, unknown = [], []
+    for key, reading in zip(PRIMARY, readings, strict=True):
+        if reading.label not in ("underpowered", "inconclusive", "marginal"):
+            continue
+        detectable = judged.number("primary", key, "detectable")
+        if not math.isnan(detectable):
+            known.append(f"{100 * detectable:.1f} points ({reading.name})")
+        elif judged.number("primary", key, "smallest_p") <= settings.alpha:
+            unknown.append(reading.name)
+    said = []
+    if known:
+        said.append(
+            "No significance is no proof of no effect: with these items, 80\u00a0% power begins at"
+            f" {', '.join(known)}; the smallest effect of interest is"
+            f" {limit_points(settings.smallest_effect)}."
+        )
+    if unknown:
+        said.append(
+            "So few items moved, or all of them alike, that the power is unknown; no significance"
+            f" is no proof of no effect: {', '.join(unknown)}."
+        )
+    return said
 
 
 def _still(judged: Figures, settings: Analysis) -> list[str]:
