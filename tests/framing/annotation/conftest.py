@@ -13,11 +13,12 @@ from parallax.framing.items import read_pairs
 from parallax.framing.prompt_table import ItemPair
 
 LABELLED = Path(__file__).parents[3] / "data/raw/framing/equivalence_pairs.jsonl"
-# Two of them would run as formulas, one begins with the mark that keeps them from it.
+# Two of them would run as formulas, one in parts where other separators cut it, and one begins with
+# the mark that keeps them from it.
 TEXTS = {
     "i1": ("=1+1 is what I get; explain why.", "Tell me the reason for =1+1 here."),
     "i2": ("-x or +x: which is larger?", '\'Tis said that, "x" aside, it is larger; is it?'),
-    "i3": ("Write a letter to a bank.", "Draft a bank's mail,\nin two lines."),
+    "i3": ("Write a letter to a bank.", "Draft a bank's mail;=1+1,\n-in two lines."),
     "i4": ("Name a plant for shade.", "@home, which plant likes the dark?"),
     "i5": ("Sing of the sea.", "Give me verses about the ocean; <b>bold</b> ones."),
 }

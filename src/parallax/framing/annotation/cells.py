@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,21 +11,27 @@ from parallax.files import write_text
 from parallax.framing.rows import Row, read_rows
 
 MARK = "'"
-# What spreadsheets take for the beginning of a formula, in full width too, and the mark itself.
-ACTIVE = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20", MARK)
+# Where a cell can begin for a spreadsheet, also for one that takes semicolons or tabs for the
+# separator and then a comma's quotes for text.
+_BEGIN = r'((?:^|[;\t\r\n])"*)'
+# What begins a formula, in full width too, and the mark itself.
+_ACTIVE = f"(?=[=+\\-@\uff1d\uff0b\uff0d\uff20{MARK}])"
+# The place for a mark, in the syntax that Python and the form's script share.
+FORMULA = _BEGIN + _ACTIVE
+_MARKED = _BEGIN + MARK + _ACTIVE
 
 
 def neutralise(text: str) -> str:
-    """Put an apostrophe before a text that a spreadsheet could take for a formula.
+    """Put an apostrophe before whatever in a text a spreadsheet could take for a formula.
 
-    Also before one that begins with an apostrophe, so that `restore` gives every text back.
+    Also before an apostrophe that stands there, so that `restore` gives every text back.
     """
-    return MARK + text if text.startswith(ACTIVE) else text
+    return re.sub(FORMULA, rf"\1{MARK}", text)
 
 
 def restore(cell: str) -> str:
-    """Return the text that `neutralise` made a cell of."""
-    return cell.removeprefix(MARK)
+    """Return the text that `neutralise` made a cell of; other apostrophes stay."""
+    return re.sub(_MARKED, r"\1", cell)
 
 
 def write_cells(
@@ -41,7 +48,7 @@ def write_cells(
     write_text(path, ("\ufeff" if for_people else "") + stream.getvalue())
 
 
-def read_cells(path: Path, columns: Sequence[str]) -> list[Row]:
+def read_cells(path: Path, columns: Sequence[str], optional: Sequence[str] = ()) -> list[Row]:
     """Read what `write_cells` wrote, also after a spreadsheet saved it.
 
     Raises:
@@ -49,5 +56,5 @@ def read_cells(path: Path, columns: Sequence[str]) -> list[Row]:
     """
     return [
         replace(row, values={name: restore(str(cell)) for name, cell in row.values.items()})
-        for row in read_rows(path, columns)
+        for row in read_rows(path, columns, optional)
     ]

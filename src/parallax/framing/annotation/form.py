@@ -9,7 +9,7 @@ from importlib import resources
 import jinja2
 from markupsafe import Markup
 
-from parallax.framing.annotation.cells import ACTIVE, MARK
+from parallax.framing.annotation.cells import FORMULA, MARK
 from parallax.framing.annotation.masking import Masked
 from parallax.framing.annotation.questions import GUIDANCE, QUESTIONS
 from parallax.framing.annotation.sheets import SHEET_COLUMNS
@@ -54,7 +54,7 @@ def _data(masked: Sequence[Masked]) -> str:
         "store": f"parallax-audit-{shown[:16]}",
         "file": f"annotator-{masked[0].annotator}",
         "columns": SHEET_COLUMNS,
-        "active": ACTIVE,
+        "formula": FORMULA,
         "mark": MARK,
         "rows": rows,
     }

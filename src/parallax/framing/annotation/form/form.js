@@ -2,7 +2,7 @@
 
 // All state is the list of answers given, in order: [row, question, "yes" or "no"]. The last answer
 // to a question counts, and undoing takes the last one off.
-const { store, file, columns, active, mark, rows } = JSON.parse(byId("data").textContent);
+const { store, file, columns, formula, mark, rows } = JSON.parse(byId("data").textContent);
 const fields = [...document.querySelectorAll("fieldset")];
 let given = [];
 let row = 0;
@@ -126,7 +126,7 @@ function undo() {
 }
 
 function cell(text) {
-  const safe = active.some((start) => text.startsWith(start)) ? mark + text : text;
+  const safe = text.replace(new RegExp(formula, "g"), `$1${mark}`);
   return `"${safe.replaceAll('"', '""')}"`;
 }
 
