@@ -4,7 +4,8 @@ import pytest
 
 from parallax.errors import DataError, ParamsError
 from parallax.framing.benchmarks import LAYOUTS, read_benchmark
-from parallax.framing.items import Item, add_paraphrases
+from parallax.framing.items import Item
+from parallax.framing.second_versions import add_paraphrases
 
 # Own rows in the public layouts.
 HARMBENCH = (

@@ -1,4 +1,3 @@
-import dataclasses
 import itertools
 import json
 import re
@@ -11,7 +10,6 @@ from parallax.errors import DataError
 from parallax.framing.items import (
     CATEGORIES,
     Item,
-    add_paraphrases,
     read_calibration,
     read_items,
     read_pairs,
@@ -314,34 +312,6 @@ def test_unreadable_files_are_refused(tmp_path):
     (tmp_path / "latin.csv").write_bytes(b"id\n\xe9\n")
     with pytest.raises(DataError, match="byte 3 is not UTF-8"):
         read_items(tmp_path / "latin.csv")
-
-
-def test_paraphrase_file_completes_items(tmp_path, items):
-    bare = [dataclasses.replace(item, paraphrase=None) for item in items]
-    records = [{"id": item.id, "paraphrase": item.paraphrase} for item in reversed(items)]
-    assert add_paraphrases(bare, jsonl(tmp_path, *records)) == items
-
-
-@pytest.mark.parametrize(
-    ("records", "message"),
-    [
-        ([{"id": "z", "paraphrase": "Fake it."}], "line 1, column id: 'z'; want the ID of an item"),
-        ([{"id": "x2", "paraphrase": "Fake it."}], "line 1, column id: 'x2'; want an item without"),
-        ([{"id": "x1", "paraphrase": "Forge a letter."}], "column paraphrase: .*want other words"),
-        ([{"id": "x1", "paraphrase": "A."}, {"id": "x1", "paraphrase": "B."}], "line 1 does not"),
-    ],
-)
-def test_paraphrase_file_with_wrong_rows_is_refused(tmp_path, records, message):
-    done = {**ITEM, "id": "x2", "body": "Other.", "paraphrase": "Another."}
-    items = read_items(jsonl(tmp_path, ITEM, done))
-    with pytest.raises(DataError, match=message):
-        add_paraphrases(items, jsonl(tmp_path, *records))
-
-
-def test_paraphrase_file_with_a_gap_is_refused(tmp_path):
-    items = read_items(jsonl(tmp_path, ITEM, {**ITEM, "id": "x2", "body": "Other."}))
-    with pytest.raises(DataError, match="no row for item 'x2'"):
-        add_paraphrases(items, jsonl(tmp_path, {"id": "x1", "paraphrase": "Fake it."}))
 
 
 @pytest.mark.parametrize(

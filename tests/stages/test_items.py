@@ -50,7 +50,7 @@ def test_a_sheet_that_is_filled_in_makes_the_items(tmp_path):
     sheet, out = tmp_path / "second.csv", tmp_path / "items.jsonl"
     first = [*("advbench", str(tmp_path / "b.csv")), "--sheet", str(sheet)]
     assert items.main(items.build_parser().parse_args(first)).startswith("items: a sheet of 2")
-    with sheet.open(newline="") as file:
+    with sheet.open(encoding="utf-8-sig", newline="") as file:
         rows = list(csv.DictReader(file))
     assert [row["body"] for row in rows] == [body, "Who is it?"]
     assert {row["paraphrase"] for row in rows} == {""}

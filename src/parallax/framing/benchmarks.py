@@ -1,6 +1,6 @@
 """Readers for the public layouts of four request benchmarks, whose files are not shipped here.
 
-None has a second version of its bodies: give one with `items.add_paraphrases`.
+None has a second version of its bodies: give one with `second_versions.add_paraphrases`.
 """
 
 import hashlib

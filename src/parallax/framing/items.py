@@ -1,7 +1,7 @@
 """Task bodies and the labelled texts that audits and judges are calibrated on."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, cast, get_args
 
@@ -25,7 +25,6 @@ PARAPHRASES = (0, 1)
 
 ITEM_COLUMNS = ("id", "source_family", "topic", "harm_class", "expected", "body")
 ITEM_OPTIONAL = ("paraphrase", "matched", "pilot")
-SHEET_COLUMNS = ("id", "body", "paraphrase")
 PAIR_COLUMNS = ("id", "topic", "kind", "equivalent", "a", "b", "split")
 CALIBRATION_COLUMNS = ("id", "item", "body", "response", "label", "split", "source")
 
@@ -137,33 +136,6 @@ def _require_unique_texts(rows: Sequence[Row], items: Sequence[Item]) -> None:
             if text in lines:
                 raise row.wrong(column, f"a text that line {lines[text]} does not have")
             lines[text] = row.line
-
-
-def add_paraphrases(items: Iterable[Item], path: Path) -> tuple[Item, ...]:
-    """Give the items that have no paraphrase theirs, from CSV or JSONL with `id` and `paraphrase`.
-
-    The file may hold the body too, as a sheet does (`SHEET_COLUMNS`).
-
-    Raises:
-        DataError: the file is malformed, it names an unknown item or one that has a paraphrase, a
-            text repeats the body, or an item is left without.
-    """
-    known = {item.id: item for item in items}
-    rows = read_rows(path, ("id", "paraphrase"), optional=("body",))
-    require_unique(rows, "id")
-    for row in rows:
-        item = known.get(row.text("id"))
-        if item is None:
-            raise row.wrong("id", "the ID of an item")
-        if item.paraphrase is not None:
-            raise row.wrong("id", "an item without a paraphrase: remove this row")
-        if row.text("paraphrase") == item.body:
-            raise row.wrong("paraphrase", "other words than the body's")
-        known[item.id] = replace(item, paraphrase=row.text("paraphrase"))
-    for item in known.values():
-        if item.paraphrase is None:
-            raise DataError(f"{path}: column id: no row for item {item.id!r}; add its paraphrase")
-    return tuple(known.values())
 
 
 def read_pairs(path: Path) -> tuple[EquivalencePair, ...]:

@@ -12,7 +12,7 @@ import json
 from pathlib import Path
 
 from parallax.errors import ParamsError
-from parallax.files import write_csv, write_text
+from parallax.files import write_text
 from parallax.stages.command import hold, run_stage
 
 
@@ -24,13 +24,12 @@ def main(args: argparse.Namespace) -> str:
         ParamsError: there is no such layout, or no file named for the items.
     """
     from parallax.framing.benchmarks import read_benchmark
-    from parallax.framing.items import SHEET_COLUMNS, add_paraphrases
+    from parallax.framing.second_versions import add_paraphrases, write_sheet
 
     items = read_benchmark(args.file, args.layout)
     if args.sheet is not None:
         with hold(args.sheet):
-            rows = [{"id": item.id, "body": item.body, "paraphrase": ""} for item in items]
-            write_csv(args.sheet, rows, SHEET_COLUMNS)
+            write_sheet(args.sheet, items)
         return f"items: a sheet of {len(items)} requests of {args.layout} -> {args.sheet}"
     if args.out is None:
         raise ParamsError("--out is missing: name the JSONL file for the items")
