@@ -131,6 +131,51 @@ def test_nothing_is_written_over_unless_it_is_asked_for(run):
     assert not Path("human/decisions.csv").exists()
 
 
+def decide(word):
+    rows = read_csv("contested.csv")
+    write_csv("contested.csv", [row | {"decision": word, "reason": word} for row in rows])
+    return Path("contested.csv").read_bytes()
+
+
+def test_decisions_that_were_typed_in_are_moved_and_never_lost(run):
+    run(EXPORT)
+    sheets = fill({"fraud-h2": "1"})
+    run(f"{IMPORT} {sheets}")
+    # Nothing is typed in: nothing to keep.
+    assert "old" not in run(f"{IMPORT} {sheets} --replace")
+    assert not Path("contested.csv.old").exists()
+    first = decide("different")
+    assert run(f"{IMPORT} {sheets} --replace").endswith(
+        "1 contested pairs -> contested.csv; the decisions that were in contested.csv ->"
+        " contested.csv.old"
+    )
+    assert Path("contested.csv.old").read_bytes() == first
+    assert [row["decision"] for row in read_csv("contested.csv")] == [""]
+
+    second = decide("equivalent")
+    answers = Path("human/answers.csv").read_bytes()
+    fill()
+    with pytest.raises(
+        ParallaxError, match=r"contested\.csv\.old is there already.*move or delete one of the two"
+    ):
+        run(f"{IMPORT} {sheets} --replace")
+    assert Path("contested.csv.old").read_bytes() == first
+    assert Path("contested.csv").read_bytes() == second
+    assert Path("human/answers.csv").read_bytes() == answers
+
+
+def test_a_sheet_that_cannot_be_read_may_hold_decisions(run):
+    run(EXPORT)
+    sheets = fill({"fraud-h2": "1"})
+    run(f"{IMPORT} {sheets}")
+    Path("contested.csv").write_bytes(decide("different").decode().encode("utf-16"))
+    fill()
+    assert run(f"{IMPORT} {sheets} --replace").endswith(
+        "0 contested pairs; the decisions that were in contested.csv -> contested.csv.old"
+    )
+    assert not Path("contested.csv").exists() and Path("contested.csv.old").exists()
+
+
 def test_the_key_is_kept_out_of_what_annotators_get(run):
     with pytest.raises(ParallaxError, match="lies in sheets, which annotators get"):
         run("export --out sheets --key sheets/key.csv --seed 7")

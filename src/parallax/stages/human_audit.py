@@ -69,7 +69,9 @@ def collect(args: argparse.Namespace) -> str:
     from parallax.framing.annotation.votes import count_votes
 
     answers_file, decisions_file = args.out / ANSWERS_FILE, args.out / DECISIONS_FILE
-    _require_free([answers_file, decisions_file, args.adjudication], args.replace)
+    sheet: Path = args.adjudication
+    _require_free([answers_file, decisions_file, sheet], args.replace)
+    old = _find_old(sheet)
     key = read_key(args.key)
     answers = collect_answers(key, args.sheets)
     votes = count_votes(answers)
@@ -79,15 +81,33 @@ def collect(args: argparse.Namespace) -> str:
         # Decisions on other answers are none on these.
         decisions_file.unlink(missing_ok=True)
         texts = {row.pair: (row.a, row.b) for row in key if not row.catch}
-        args.adjudication.unlink(missing_ok=True)
-        contested = write_adjudication(args.adjudication, votes, texts)
+        if old:
+            sheet.rename(old)
+        sheet.unlink(missing_ok=True)
+        contested = write_adjudication(sheet, votes, texts)
     return "\n".join(
         [
             *describe_audit(found),
             f"human_audit: {len(answers)} rows of answers -> {answers_file};"
-            f" {contested} contested pairs{f' -> {args.adjudication}' if contested else ''}",
+            f" {contested} contested pairs{f' -> {sheet}' if contested else ''}"
+            f"{f'; the decisions that were in {sheet} -> {old}' if old else ''}",
         ]
     )
+
+
+def _find_old(sheet: Path) -> Path | None:
+    """Return where an earlier sheet is to be moved; None if nothing in it is to be kept."""
+    from parallax.framing.annotation.decisions import is_filled
+
+    if not sheet.exists() or not is_filled(sheet):
+        return None
+    old = sheet.with_name(f"{sheet.name}.old")
+    if old.exists():
+        raise ParallaxError(
+            f"{old} is there already, and {sheet} has decisions that would be moved there: move or"
+            " delete one of the two"
+        )
+    return old
 
 
 def adjudicate(args: argparse.Namespace) -> str:

@@ -73,6 +73,15 @@ def read_adjudication(path: Path, votes: Mapping[str, Votes]) -> dict[str, Decis
     return decisions
 
 
+def is_filled(path: Path) -> bool:
+    """Tell whether anything is typed into a sheet of contested pairs, or it cannot be read."""
+    try:
+        rows = read_cells(path, SHEET_COLUMNS)
+    except DataError:
+        return True
+    return any(str(row.values[name]).strip() for row in rows for name in ("decision", "reason"))
+
+
 def _contested(row: Row, votes: Mapping[str, Votes]) -> Votes:
     found = votes.get(row.text("item"))
     if found is None or not found.contested:
