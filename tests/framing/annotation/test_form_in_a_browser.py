@@ -39,6 +39,14 @@ class Form:
         for key in keys:
             ActionChains(self.driver).send_keys(getattr(Keys, key, key)).perform()
 
+    def tab_to(self, place):
+        """Press Tab until the control in question has the focus."""
+        for _ in range(20):
+            if self.focused == place:
+                return
+            self.press("TAB")
+        raise AssertionError(f"{place} is not reached")
+
     def text(self, place):
         return self.driver.find_element("id", place).text
 
@@ -130,6 +138,30 @@ def test_all_pairs_are_answered_by_keyboard_saved_and_imported(form, masked, fil
     assert len(own) == 7 and list(own[0].given) == list(ANSWER_COLUMNS)
     with pytest.raises(DataError, match=r"unfinished\.csv: line \d, column same_intent: ''; want"):
         collect_answers(masked, [unfinished, fill("2"), fill("3")])
+
+
+def test_somebody_else_starts_afresh_by_keyboard_after_a_question(form):
+    form.press("y", "n", "y", "ARROW_RIGHT", "y")
+    form.open()
+    assert "If they are not yours, start afresh." in form.text("status")
+    form.tab_to("afresh")
+    form.press("ENTER")
+    question = wait_for(lambda: form.driver.switch_to.alert)
+    assert question.text.startswith("Delete all answers")
+    question.dismiss()
+    assert form.text("progress") == "1 of 7 pairs answered" and form.pressed == {"0": "yes"}
+
+    form.tab_to("afresh")
+    form.press("SPACE")
+    wait_for(lambda: form.driver.switch_to.alert).accept()
+    for _ in range(2):  # also when the page is loaded anew
+        assert form.text("progress") == "0 of 7 pairs answered" and form.pressed == {}
+        assert form.text("place") == "Pair 1 of 7" and form.focused == "question-0"
+        assert not form.driver.find_element("id", "afresh").is_enabled()
+        form.press("u")
+        assert form.pressed == {}
+        form.open()
+    assert form.text("status") == ""
 
 
 def test_buttons_do_by_tab_and_enter_what_keys_do_and_single_keys_can_be_switched_off(form):

@@ -73,6 +73,7 @@ function show() {
   byId("next").disabled = row === rows.length - 1;
   byId("open").disabled = open === 0;
   byId("undo").disabled = given.length === 0;
+  byId("afresh").disabled = given.length === 0;
   document.body.classList.toggle("finished", open === 0);
 }
 
@@ -123,6 +124,17 @@ function undo() {
   show();
   say(`The answer ${last[2]} in pair ${row + 1} is undone.`);
   fields[last[1]].focus();
+}
+
+// No single key does it, and what was given is gone from the browser too.
+function startAfresh() {
+  if (!confirm("Delete all answers given in this form, also those kept in this browser?")) return;
+  given = [];
+  keep();
+  unsaved = false;
+  byId("help").open = true;
+  goTo(0);
+  say("All answers are deleted.");
 }
 
 function cell(text) {
@@ -177,6 +189,7 @@ byId("previous").addEventListener("click", () => goTo(row - 1));
 byId("next").addEventListener("click", () => goTo(row + 1));
 byId("open").addEventListener("click", KEYS.g);
 byId("undo").addEventListener("click", undo);
+byId("afresh").addEventListener("click", startAfresh);
 byId("save").addEventListener("click", save);
 // The same form in another tab: what is answered there counts here, and is not written over.
 addEventListener("storage", (event) => {
@@ -193,5 +206,5 @@ byId("form").hidden = false;
 byId("help").open = given.length === 0;
 row = openPairs()[0] ?? 0;
 show();
-if (given.length) say("Your earlier answers are here.");
+if (given.length) say("Your earlier answers are here. If they are not yours, start afresh.");
 focusOpenQuestion();
