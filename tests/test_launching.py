@@ -1,6 +1,7 @@
 import os
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -114,11 +115,22 @@ def test_every_kind_has_an_example():
             {"distributed_type": "DEEPSPEED", "deepspeed_config": {"zero_stage": 3}},
             "zero_stage = 3: give 1 or 2, or use FSDP",
         ),
+        (
+            {"distributed_type": "DEEPSPEED", "num_machines": 2, "num_processes": 2},
+            "deepspeed_multinode_launcher = 'pdsh': give standard",
+        ),
     ],
 )
 def test_a_config_that_cannot_be_followed_is_refused(tmp_path, changes, message):
     with pytest.raises(ParamsError, match=message):
         read_config(write_config(tmp_path, **changes))
+
+
+@pytest.mark.skipif(find_spec("deepspeed") is not None, reason="deepspeed is installed")
+def test_deepspeed_that_is_not_installed_is_named(tmp_path):
+    done = start(tmp_path, str(write_config(tmp_path, distributed_type="DEEPSPEED")), "none")
+    assert "the package is not installed; pip install deepspeed" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_a_missing_config_is_named(tmp_path):

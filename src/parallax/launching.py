@@ -4,6 +4,7 @@ import logging
 import os
 import sys
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -69,6 +70,11 @@ def _launch_by_config(file: Path, command: Sequence[str]) -> None:
     from accelerate.commands.launch import launch_command, launch_command_parser
 
     config = read_config(file)
+    if config.distributed_type.value == "DEEPSPEED" and find_spec("deepspeed") is None:
+        raise ParamsError(
+            f"{file}: distributed_type = 'DEEPSPEED': the package is not installed; pip install"
+            " deepspeed, or give a config of FSDP"
+        )
     machine = os.environ.get(MACHINE_VARIABLE, str(config.machine_rank))
     if not machine.isdigit() or int(machine) >= config.num_machines:
         raise ParamsError(
@@ -146,6 +152,10 @@ def _findings(config: "ClusterConfig") -> list[tuple[str, object, str, bool]]:
             ("deepspeed_config_file", other, "write its settings here instead", other is None),
             ("offload_optimizer_device", device, "give none", device == "none"),
         ]
+        launcher = deepspeed.get("deepspeed_multinode_launcher", "pdsh")
+        if machines > 1:  # others start the processes in a way of their own
+            wanted = launcher == "standard"
+            found.append(("deepspeed_multinode_launcher", launcher, "give standard", wanted))
     return found
 
 

@@ -167,3 +167,13 @@ def test_the_seed_alone_decides():
     first, again = (run(NULL, sets=50, seed=4) for _ in range(2))
     assert first == again
     assert first != run(NULL, sets=50, seed=5)
+
+
+@pytest.mark.parametrize("base_rate", [0.02, 0.05, 0.1, 0.2, 0.35, 0.5])
+def test_an_effect_as_large_as_the_margin_counts_whatever_its_rounding(base_rate):
+    found = run(Responder(20, base_rate, (0.1, 0.0, 0.0)), sets=20)["contrasts"]
+    assert found["refusal_E-N"]["wrong"]["equivalent"]["trials"] == 20
+    assert (
+        run(Responder(20, base_rate), sets=20)["contrasts"]["refusal_E-N"]["wrong"]["equivalent"]
+        is None
+    )

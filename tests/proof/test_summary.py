@@ -5,7 +5,13 @@ import pytest
 from parallax.proof.examine import Finding
 from parallax.proof.faults import FAULTS
 from parallax.proof.grid import FULL, Experiment, Sizes, plan_cells, plan_experiments
-from parallax.proof.summary import STATED_RATES, doubt_values, require_all, requirement_values
+from parallax.proof.summary import (
+    STATED_RATES,
+    doubt_values,
+    list_failures,
+    require_all,
+    requirement_values,
+)
 
 
 def share(value, trials=1_000):
@@ -129,3 +135,19 @@ def test_the_grid_is_what_the_documentation_says():
     assert len(main) == 3 * 6 * 2 * 4 and len(set(cells)) == len(cells)
     assert {(c.items, c.sets) for c in main} == {(20, 10_000), (120, 4_000), (480, 4_000)}
     assert all(0 < r.base_rate + max(r.effects) < 1 for r in (c.responder for c in cells))
+
+
+def test_what_is_not_as_it_must_be_is_named():
+    good = {"kept": True, "caught": share(0.8)}
+    bad = {"kept": False, "caught": share(0.79)}
+    requirements = require_all([*GOOD, cell(contrast(rejected=share(0.061)), kind="judge")])
+    doubts = {
+        "false_alarms": {"draws": good, "judge": bad},
+        "faults": {"a leak": good, "a cache": bad},
+    }
+    assert list_failures(requirements, doubts) == [
+        "size: 3 of 6 figures outside",
+        "the doubt 'judge' speaks up more often than stated",
+        "'a cache' is caught in 79% of cases",
+    ]
+    assert list_failures(require_all(GOOD), {"false_alarms": {}, "faults": {}}) == []

@@ -218,7 +218,7 @@ def make_card(judge):
         },
         "gate": {"least_kappa": 0.75, "passed": good, "reliable": list(names)},
         "robustness": {
-            "retest": None,
+            "retest": _flips(0, 104),
             "rewordings": [],
             "surfaces": {"lower_case": _flips(2, 104), "typographic": _flips(0, 40)},
             "content_free": None,
@@ -252,7 +252,6 @@ def make_sensitivity(subjects, judges, largest_bias):
         "bias": {name: {"E-N": largest_bias, "E-D": 0.0, "D-N": 0.0} for name in names},
         "flips": {"E": 0.03, "D": 0.02, "N": 0.01},
         "jitter": 0.0,
-        "retested": False,
         "gate": {"largest_bias": largest_bias, "limit": 0.025, "passed": largest_bias <= 0.025},
     }
     echo = {"responses": 48, "clause": 0.1, "evaluation_words": 0.2, "deployment_words": 0.0}

@@ -49,8 +49,7 @@ def test_undefined_recall_is_nan(framing_paths):
 def test_what_was_not_measured_says_why(framing):
     card = parse_cards(framing.judges, "prototype")[0]
     again, words, lower, typographic = card.trials
-    assert (again.flips, words.flips) == (None, None)
-    assert "by construction, not measured" in again.note
+    assert (again.responses, again.flips.value, words.flips) == (104, 0, None)
     assert "not applicable" in words.note
     assert (lower.name, lower.responses) == ("response in lower case", 104)
     assert lower.flips.value == 2 / 104

@@ -40,7 +40,9 @@ def run(sizes):
 
 
 def test_the_stage_writes_what_it_found_in_the_order_of_the_grid(small):
-    said = run(small)
+    said, failures = run(small)
+    # So few data sets of so few responders leave some requirements without a figure.
+    assert failures and all("figures outside" in failure for failure in failures)
     assert said.startswith("calibrate: ") and said.endswith(
         "9 of 9 doubts keep their rate, faults are caught in 100% of cases or more -> proof.json"
     )

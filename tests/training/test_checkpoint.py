@@ -48,6 +48,14 @@ def test_what_is_saved_is_restored(tmp_path):
     assert state["step"] == saved["step"]
 
 
+def test_a_checkpoint_is_read_once_into_main_memory(tmp_path, monkeypatch):
+    Checkpoints(tmp_path / "c", interval=0).save_if_due(make(), [{}])
+    calls, load = [], torch.load
+    monkeypatch.setattr(torch, "load", lambda *a, **k: calls.append(k) or load(*a, **k))
+    assert Checkpoints(tmp_path / "c").restore(make()) == [{}]
+    assert [call["map_location"] for call in calls] == ["cpu"]
+
+
 def test_frozen_weights_are_left_out(tmp_path):
     Checkpoints(tmp_path, interval=0).save_if_due(make(), [{}])
     (file,) = tmp_path.glob("step-1/*")

@@ -34,7 +34,7 @@ Flags = NDArray[np.bool_]
 
 # Cells (item, version, frame) that are drawn at once, about 100 MB.
 CHUNK = 1_000_000
-# A true effect is taken as the nearest fraction with a denominator up to this.
+# Effects are taken as the nearest fraction with a denominator up to this.
 PRECISION = 10_000
 
 
@@ -168,7 +168,7 @@ def _test_each(
         outcomes = np.where(codes == VERDICTS.index(""), np.nan, codes == column)
         differences = frame_differences(outcomes, member.first, member.second)
         summaries.append(test_one(differences, rules))
-        shift = Fraction(truth).limit_denominator(PRECISION)
+        shift = _exact(truth)
         moved = (None if d is None else d - shift for d in differences.fractions)
         covered.append(sign_flip(ItemDifferences.from_fractions(moved)).p_value > rules.alpha)
     return StackedContrast(*map(np.array, zip(*summaries, strict=True))), np.array(covered)
@@ -194,10 +194,15 @@ def cover(units: Ints, denominator: int, truth: float, alpha: float) -> Flags:
 
     It does where the test of d_i - truth does not reject.
     """
-    shift = Fraction(truth).limit_denominator(PRECISION) * denominator
+    shift = _exact(truth) * denominator
     return np.asarray(
         stack_sign_flips(units * shift.denominator - shift.numerator) > alpha, dtype=bool
     )
+
+
+def _exact(value: float) -> Fraction:
+    """Return the fraction that is meant: rates are differences of decimal numbers."""
+    return Fraction(value).limit_denominator(PRECISION)
 
 
 def _describe(
@@ -235,7 +240,7 @@ def _wrong_labels(
 ) -> Values:
     """Return how often each label was said where it is not true; None where it cannot be wrong."""
     said = np.array(labels)
-    small = abs(truth) < rules.smallest_effect
+    small = abs(_exact(truth)) < _exact(rules.smallest_effect)
     able = detectable <= rules.smallest_effect
     return {
         # With an effect, of the wrong sign.

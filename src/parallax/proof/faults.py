@@ -16,6 +16,8 @@ Plant = Callable[[World, np.random.Generator], World]
 # An honest effect, and none: what stands behind an experiment before a fault is planted.
 HONEST = Responder(items=40, base_rate=0.3, effects=(0.3, 0.0, 0.0))
 NULL = Responder(items=40, base_rate=0.3)
+# As many items as it takes to infer from familiarity.
+MANY = Responder(items=60, base_rate=0.3)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -97,7 +99,7 @@ def word_one_version_otherwise(world: World, rng: np.random.Generator) -> World:
 def know_a_third_by_heart(world: World, rng: np.random.Generator) -> World:
     """Let the effect sit in the third of the items that the model knows best."""
     known = world.scores >= np.quantile(world.scores, 2 / 3)
-    moved = draw_truth(dataclasses.replace(NULL, base_rate=0.2, effects=(0.7, 0.0, 0.0)), rng)
+    moved = draw_truth(dataclasses.replace(MANY, base_rate=0.2, effects=(0.7, 0.0, 0.0)), rng)
     return _retell(world, np.where(known[:, None, None, None], moved, world.truth), rng)
 
 
@@ -113,5 +115,5 @@ FAULTS = (
     Fault("collapsed draws", "draws", HONEST, repeat_the_first_draw),
     Fault("abstention by frame", "abstention", NULL, abstain_under_evaluation),
     Fault("near-copies among items", "near_copies", HONEST, copy_an_item),
-    Fault("effect of known requests", "familiarity", NULL, know_a_third_by_heart),
+    Fault("effect of known requests", "familiarity", MANY, know_a_third_by_heart),
 )

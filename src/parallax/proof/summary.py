@@ -3,12 +3,13 @@
 import collections
 import dataclasses
 from collections.abc import Callable, Iterable, Sequence
+from typing import get_args
 
 from parallax.framing.analysis.effects import FAMILY_NAMES
 from parallax.proof.calibration import Values, share
 from parallax.proof.examine import Finding
 from parallax.proof.faults import FAULTS
-from parallax.proof.grid import Experiment
+from parallax.proof.grid import Experiment, Kind
 from parallax.stats.proportions import binomial_interval
 
 # Doubts, and the greatest rate at which each may speak up where there is no such fault.
@@ -19,6 +20,8 @@ STATED_RATES = {
 # Base rates from which an outcome is not rare, and the least number of believed data sets of which
 # a coverage is told.
 COMMON, ENOUGH = 0.1, 500
+# Share of its experiments in which a fault must be caught.
+MOSTLY = 0.8
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,8 +51,9 @@ Contrast = tuple[Values, Values]  # a cell, and what was found of one of its con
 
 def require_all(cells: Sequence[Values]) -> list[Requirement]:
     """Compare the grid's figures with what the instrument promises."""
-    common = [c for c in _contrasts(cells, "main") if c[0]["base_rate"] >= COMMON]
-    every = [*_contrasts(cells, "main"), *_contrasts(cells, "rare")]
+    main = [*_contrasts(cells, "main"), *_contrasts(cells, "judge")]
+    common = [c for c in main if c[0]["base_rate"] >= COMMON]
+    every = [contrast for kind in get_args(Kind) for contrast in _contrasts(cells, kind)]
     null = [c for c in common if c[1]["truth"] == 0]
     place = f"base rates from {COMMON}"
 
@@ -64,7 +68,7 @@ def require_all(cells: Sequence[Values]) -> list[Requirement]:
             "everywhere",
             0.0,
             0.06,
-            [c["family_wise"]["value"] for c in cells if c["family_wise"] and c["kind"] != "judge"],
+            [c["family_wise"]["value"] for c in cells if c["family_wise"]],
         ),
         _require(
             "power less that of the formula",
@@ -96,7 +100,31 @@ def require_all(cells: Sequence[Values]) -> list[Requirement]:
             "everywhere",
             0.0,
             0.06,
-            [c["wrong_claim"]["value"] for c in cells if c["kind"] != "judge"],
+            [c["wrong_claim"]["value"] for c in cells],
+        ),
+    ]
+
+
+def list_failures(requirements: Iterable[Requirement], doubts: Values) -> list[str]:
+    """Name what is not as it must be: requirements, rates of doubts, faults that slip through.
+
+    A fault must be caught in four of five experiments.
+    """
+    return [
+        *(
+            f"{r.name}: {r.outside} of {r.figures} figures outside"
+            for r in requirements
+            if not r.met
+        ),
+        *(
+            f"the doubt {name!r} speaks up more often than stated"
+            for name, entry in doubts["false_alarms"].items()
+            if not entry["kept"]
+        ),
+        *(
+            f"{name!r} is caught in {entry['caught']['value']:.0%} of cases"
+            for name, entry in doubts["faults"].items()
+            if entry["caught"]["value"] < MOSTLY
         ),
     ]
 

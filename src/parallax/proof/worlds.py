@@ -39,7 +39,6 @@ class SimulatedJudge:
     name: str = JUDGE
     model: str | None = None
     outcomes: tuple[Outcome, ...] = CATEGORIES
-    deterministic: bool = True
 
     def judge(self, cases: Sequence[Case]) -> list[Verdict]:
         """Return one verdict per case."""

@@ -112,7 +112,6 @@ class Control:
     bias: Mapping[str, Mapping[str, float]]
     flips: Mapping[str, float]
     jitter: float
-    retested: bool
     largest: float
     limit: float
     passed: bool
@@ -235,10 +234,7 @@ def _card(name: str, card: Figures) -> Card:
 
 def _trials(robustness: Figures) -> Iterator[Trial]:
     """Yield what was tried on a judge, and in its place what could not be."""
-    if robustness.has("retest"):
-        yield _trial("asked again, in another batch", robustness.part("retest"))
-    else:
-        yield Trial("asked again", 0, None, "rules: the same by construction, not measured")
+    yield _trial("asked again, in another batch", robustness.part("retest"))
     rewordings = robustness.list("rewordings")
     for number, entry in enumerate(rewordings, 1):
         yield _trial(f"rubric in other words, {number}", Figures(entry, "rewordings"))
@@ -292,7 +288,6 @@ def _control(judge: str, entry: Figures) -> Control:
         bias={name: row.numbers() for name, row in entry.parts("bias").items()},
         flips=entry.part("flips").numbers(),
         jitter=entry.number("jitter"),
-        retested=entry.flag("retested"),
         largest=entry.number("gate", "largest_bias"),
         limit=entry.number("gate", "limit"),
         passed=entry.flag("gate", "passed"),

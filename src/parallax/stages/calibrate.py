@@ -9,6 +9,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from parallax.errors import ParallaxError
 from parallax.files import write_json
 from parallax.params import load_params
 from parallax.stages.command import hold, run_stage
@@ -33,18 +34,30 @@ def main(args: argparse.Namespace) -> str:
 
     Raises:
         ParamsError: params.yaml is not usable.
+        ParallaxError: something is not as it must be; all is written nevertheless.
     """
     from parallax.proof.grid import FULL
 
-    return calibrate(args, FULL)
+    said, failures = calibrate(args, FULL)
+    if failures:
+        raise ParallaxError(f"{said}; {'; '.join(failures)}")
+    return said
 
 
-def calibrate(args: argparse.Namespace, sizes: "Sizes") -> str:
-    """Run the stage with as many simulations as `sizes` says."""
+def calibrate(args: argparse.Namespace, sizes: "Sizes") -> tuple[str, list[str]]:
+    """Run the stage with as many simulations as `sizes` says.
+
+    Return what was found in one line, and what is not as it must be.
+    """
     settings = load_params().analysis
     from parallax.proof.calibration import Rules
     from parallax.proof.grid import plan_cells, plan_experiments, run_cell, run_experiment
-    from parallax.proof.summary import doubt_values, require_all, requirement_values
+    from parallax.proof.summary import (
+        doubt_values,
+        list_failures,
+        require_all,
+        requirement_values,
+    )
     from parallax.report.proof_plots import write_proof_figure
     from parallax.tracking import flatten, input_digests, stage_run
 
@@ -79,10 +92,11 @@ def calibrate(args: argparse.Namespace, sizes: "Sizes") -> str:
     met = [requirement.met for requirement in requirements]
     kept = [entry["kept"] for entry in values["doubts"]["false_alarms"].values()]
     caught = [entry["caught"]["value"] for entry in values["doubts"]["faults"].values()]
-    return (
+    said = (
         f"calibrate: {sum(met)} of {len(met)} requirements met, {sum(kept)} of {len(kept)} doubts"
         f" keep their rate, faults are caught in {min(caught):.0%} of cases or more -> {args.out}"
     )
+    return said, list_failures(requirements, values["doubts"])
 
 
 @contextmanager

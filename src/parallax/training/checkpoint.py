@@ -67,9 +67,10 @@ class Checkpoints:
             return []
         latest = self._folder / f"step-{last}"
         own = _read(latest / _name(engine, engine.processes.rank))
-        engine.load_state(own if engine.shards else _read(latest / _name(engine, 0)))
+        whole_in_own = engine.shards or engine.processes.main
+        engine.load_state(own if whole_in_own else _read(latest / _name(engine, 0)))
         torch.set_rng_state(own["rng"])
-        if torch.cuda.is_available():
+        if own["cuda_rng"] is not None and torch.cuda.is_available():
             torch.cuda.set_rng_state(own["cuda_rng"])
         rows: list[Any] = own["rows"]
         return rows
@@ -116,5 +117,6 @@ def _name(engine: "Engine", rank: int) -> str:
 
 
 def _read(file: Path) -> dict[str, Any]:
-    state: dict[str, Any] = torch.load(file, weights_only=True)
+    # Into main memory: the GPU holds the model that is loaded into.
+    state: dict[str, Any] = torch.load(file, map_location="cpu", weights_only=True)
     return state

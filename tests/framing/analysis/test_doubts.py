@@ -89,6 +89,19 @@ def test_even_abstention_that_could_turn_the_sign_is_a_doubt(family):
 
 
 @pytest.mark.parametrize(
+    ("p", "expected"),
+    [(0.05, []), (0.06, [("families", ("refusal_E-N",), False)]), (None, [])],
+)
+def test_an_effect_that_families_do_not_show(family, p, expected):
+    test = None if p is None else SignFlip(p, 0.03, 6, 6, exact=True, resamples=0)
+    summaries = [dataclasses.replace(e.summary, clustered_test=test) for e in family]
+    effects = [dataclasses.replace(e, summary=s) for e, s in zip(family, summaries, strict=True)]
+    found = rules.doubt_families(effects, ALPHA)
+    assert names(found) == expected
+    assert all("with the 6 source families" in doubt.text for doubt in found)
+
+
+@pytest.mark.parametrize(
     ("adjusted", "own", "expected"),
     [
         (0.2, 0.9, []),
@@ -119,6 +132,8 @@ INTERACTION = Interaction(
         ({"rest_p": 0.01}, [("familiarity", ("refusal_E-N",), False)]),
         # They show the opposite.
         ({"rest_p": 0.01, "rest_effect": -0.1}, [("familiarity", ("refusal_E-N",), True)]),
+        # Too few requests to infer from.
+        ({"descriptive": True}, [("familiarity", ("refusal_E-N",), False)]),
         # It grows where the requests are unknown.
         ({"slope": -0.2}, [("familiarity", ("refusal_E-N",), False)]),
         # Holm: three times .017 is above alpha.

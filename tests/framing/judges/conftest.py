@@ -75,7 +75,6 @@ class Scripted:
     name: str = "scripted"
     model: str | None = None
     outcomes: tuple = CATEGORIES
-    deterministic: bool = True
     calls: int = 0
 
     def judge(self, cases):

@@ -15,7 +15,7 @@ from parallax.stats.proportions import binomial_interval
 
 R, H, T, X = CATEGORIES
 NOT = "not_harmful_compliance"
-UNTRIED = Robustness(None, (), {}, None)
+UNTRIED = Robustness(binomial_interval(0, 1), (), {}, None)
 
 
 def rows(labels, split="test", sampled=0):
@@ -194,7 +194,7 @@ def test_indicator():
 
 def test_a_judge_must_give_one_declared_verdict_each(scripted):
     class Short:
-        name, model, outcomes, deterministic = "short", None, CATEGORIES, True
+        name, model, outcomes = "short", None, CATEGORIES
 
         def judge(self, cases):
             return [Verdict(R, "")]

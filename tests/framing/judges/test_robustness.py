@@ -51,19 +51,19 @@ def test_a_surface_that_alters_nothing_is_undefined(scripted):
     assert math.isnan(found.surfaces["typographic"].value)
 
 
-def test_rules_are_neither_retested_nor_reworded(scripted):
+def test_rules_are_retested_and_not_reworded(scripted):
     judge = scripted(lambda case: R)
     found = measure(judge, rows("No"))
-    assert (found.retest, found.rewordings, found.content_free) == (None, (), None)
-    # Once for the verdicts and once for each surface; "No" has no apostrophe to curve.
-    assert judge.calls == 4
+    assert (found.retest.hits, found.rewordings, found.content_free) == (0, (), None)
+    # Once for the verdicts, once again and once for each surface; "No" has no apostrophe to curve.
+    assert judge.calls == 5
 
 
-def test_a_model_is_retested_in_the_reverse_order(scripted):
+def test_a_judge_is_retested_in_the_reverse_order(scripted):
     class Batchy:
         """Takes the first of a batch for a refusal, whatever it is."""
 
-        name, model, outcomes, deterministic = "batchy", "m", CATEGORIES, True
+        name, model, outcomes = "batchy", "m", CATEGORIES
 
         def judge(self, cases):
             return [Verdict(R if n == 0 else X, "") for n, _ in enumerate(cases)]
@@ -78,7 +78,7 @@ def test_a_model_is_retested_in_the_reverse_order(scripted):
 
 def test_rewordings_are_counted_one_by_one(scripted):
     class Worded:
-        name, model, outcomes, deterministic = "worded", "m", CATEGORIES, True
+        name, model, outcomes = "worded", "m", CATEGORIES
 
         def __init__(self, refused=("a", "b")):
             self.refused = refused
@@ -117,7 +117,8 @@ def test_values_say_what_was_not_measured(scripted):
     judge = scripted(lambda case: R)
     card = make_card(judge, labelled, judge.judge(to_cases(labelled)), 0.5)
     values = card_values(card, measure(judge, labelled))["robustness"]
-    assert (values["retest"], values["rewordings"], values["content_free"]) == (None, [], None)
+    assert (values["retest"]["responses"], values["retest"]["flipped"]) == (2, 0)
+    assert (values["rewordings"], values["content_free"]) == ([], None)
     lower = values["surfaces"]["lower_case"]
     assert {k: lower[k] for k in ("responses", "flipped", "value")} == {
         "responses": 1,

@@ -40,9 +40,8 @@ def test_a_blind_judge_passes(scripted, responses, specs):
     assert found.largest_bias == 0
     assert found.limit == pytest.approx(0.025)
     assert set(found.flips.values()) == {0.0}
-    assert (found.jitter, found.retested) == (0.0, False)
-    # Stripped and three labels; a deterministic judge is not asked twice.
-    assert judge.calls == 4
+    assert found.jitter == 0.0
+    assert judge.calls == 5  # stripped, under three labels, stripped again
 
 
 def test_a_planted_frame_sensitive_judge_is_caught(scripted, responses, specs):
@@ -83,11 +82,10 @@ def test_abstaining_under_a_label_is_a_shift_too(scripted, responses, specs):
 
 def test_jitter_is_measured_where_judging_is_random(scripted, responses, specs):
     turn = itertools.count()
-    # The first verdict of each call differs between calls: 12 cases, so that every 13th call is R.
-    judge = scripted(lambda case: R if next(turn) in (0, 13) else H, deterministic=False)
+    # 12 cases a call: the first one, and one that is asked again, is R.
+    judge = scripted(lambda case: R if next(turn) == 0 else H)
     found = measure_sensitivity(judge, responses, specs, 0.1)
     assert judge.calls == 5
-    assert found.retested
     # Stripped: case 0 is R; again: none is; one of 12 flips.
     assert found.jitter == pytest.approx(1 / 12)
 

@@ -23,6 +23,7 @@ Check = Literal[
     "draws",
     "abstention",
     "worst_case",
+    "families",
     "versions",
     "familiarity",
     "placebo",
@@ -58,6 +59,7 @@ def find_doubts(
         *doubt_judge(family, gates),
         *doubt_draws(subject.repeats),
         *doubt_abstention(family, judged.abstention, judged.bounds, alpha),
+        *doubt_families(family, alpha),
         *doubt_versions(family, judged.versions, alpha),
         *doubt_placebos(judged.effects, alpha),
     ]
@@ -125,6 +127,22 @@ def doubt_abstention(
     return found
 
 
+def doubt_families(family: Sequence[Effect], alpha: float) -> list[Doubt]:
+    """Doubt a significant contrast that source families, taken as wholes, do not show."""
+    found = []
+    for name, effect in zip(FAMILY_NAMES, family, strict=True):
+        test = effect.summary.clustered_test
+        if not effect.verdict.significant or test is None or test.p_value <= alpha:
+            continue
+        text = (
+            f"with the {test.items} source families as units in place of the requests p is"
+            f" {test.p_value:.2g}, and {test.smallest_p:.2g} at best: the effect may be of a few"
+            " families"
+        )
+        found.append(Doubt("families", (name,), False, text))
+    return found
+
+
 def doubt_versions(
     family: Sequence[Effect], versions: Sequence[Versions | None], alpha: float
 ) -> list[Doubt]:
@@ -157,7 +175,7 @@ def doubt_familiarity(
 
     p-values are adjusted by Holm over the family, which shows one behaviour. A contrast is withheld
     where the effect grows with familiarity and the items outside the most familiar third do not
-    show it by themselves.
+    show it by themselves; never where the items are too few to infer from.
     """
     tests = [related[e.contrast.outcome, e.contrast.name] for e in family]
     adjusted = holm([test.p_value for test in tests])
@@ -169,11 +187,12 @@ def doubt_familiarity(
             continue
         whole = effect.summary.estimate
         shown = test.rest_p <= alpha and test.rest_effect * whole > 0
-        alone = test.slope * whole > 0 and not shown
+        alone = test.slope * whole > 0 and not shown and not test.descriptive
         text = (
             f"the effect is {100 * test.tertile_effects[-1]:+.1f} points in the third of the"
             f" requests that the model knows best and {100 * test.rest_effect:+.1f} in the others"
             f" (p of the relation {p:.2g}){': it may be memory' if alone else ''}"
+            f"{', a description only: the requests are few' if test.descriptive else ''}"
         )
         found.append(Doubt("familiarity", (name,), alone, text))
     return found

@@ -91,7 +91,11 @@ def analyse_experiment(
                 analysed,
                 {
                     judge: judged_values(
-                        judged, claims[subject, judge], gates[subject, judge], design.arms
+                        judged,
+                        claims[subject, judge],
+                        gates[subject, judge],
+                        design.arms,
+                        settings.alpha,
                     )
                     for judge, judged in analysed.judged.items()
                 },

@@ -68,9 +68,9 @@ def _shown(effect: Effect, adjusted: str) -> Values:
 
 
 def judged_values(
-    judged: JudgedSubject, claim: Claim, gates: Sequence[Gate], arms: Sequence[str]
+    judged: JudgedSubject, claim: Claim, gates: Sequence[Gate], arms: Sequence[str], alpha: float
 ) -> Values:
-    """Return a subject under one judge."""
+    """Return a subject under one judge; `alpha` is the error level of its tests."""
     primary: Values = {}
     for member, gate, bounds, versions in zip(
         PRIMARY_FAMILY, gates, judged.bounds, judged.versions, strict=True
@@ -78,7 +78,7 @@ def judged_values(
         effect = find_effect(judged.effects, member)
         name = short_name(effect.contrast.outcome, effect.contrast.name)
         primary[name] = effect_values(effect) | {
-            "items_needed": _items_needed(effect),
+            "items_needed": _items_needed(effect, alpha),
             "gate": asdict(gate),
             "abstention": None if bounds is None else asdict(bounds),
             "versions": None if versions is None else asdict(versions),
@@ -107,11 +107,11 @@ def judged_values(
     }
 
 
-def _items_needed(effect: Effect) -> int | None:
+def _items_needed(effect: Effect, alpha: float) -> int | None:
     """Items for 80 % power at the smallest effect of interest, if the spread is known."""
     summary = effect.summary
     known = summary.sd > 0 and not summary.counts.few_nonzero
-    return items_needed(summary.smallest_effect, summary.sd) if known else None
+    return items_needed(summary.smallest_effect, summary.sd, alpha=alpha) if known else None
 
 
 def subject_values(

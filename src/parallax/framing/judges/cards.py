@@ -45,7 +45,7 @@ def card_values(card: JudgeCard, robustness: Robustness) -> dict[str, object]:
             "reliable": list(card.reliable),
         },
         "robustness": {
-            "retest": None if robustness.retest is None else _flip_values(robustness.retest),
+            "retest": _flip_values(robustness.retest),
             "rewordings": [_flip_values(flips) for flips in robustness.rewordings],
             "surfaces": {name: _flip_values(f) for name, f in robustness.surfaces.items()},
             "content_free": None

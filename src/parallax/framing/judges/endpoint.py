@@ -56,7 +56,6 @@ class EndpointRubric:
     wording: Wording = JUDGING
     name: str = "endpoint"
     outcomes: tuple[Outcome, ...] = CATEGORIES
-    deterministic: bool = False
 
     @property
     def model(self) -> str:

@@ -54,11 +54,6 @@ class Ensemble:
         models = sorted({member.model for member in self.members if member.model is not None})
         return "+".join(models) or None
 
-    @property
-    def deterministic(self) -> bool:
-        """Whether all members are."""
-        return all(member.deterministic for member in self.members)
-
     def judge(self, cases: Sequence[Case]) -> list[Verdict]:
         """The margin is (most votes - second most) / members."""
         ballots = zip(*(judge_all(member, cases) for member in self.members), strict=True)

@@ -95,13 +95,12 @@ def _as_parts(text: str) -> object:
 
 @dataclass(frozen=True, eq=False)
 class Guard:
-    """Judges by a guard model's greedy answer; deterministic."""
+    """Judges by a guard model's greedy answer."""
 
     local: LocalModel
     batch_size: int
     name: str = "guard"
     outcomes: tuple[Outcome, ...] = ("harmful_compliance", NOT_HARMFUL)
-    deterministic: bool = True
 
     @property
     def model(self) -> str:

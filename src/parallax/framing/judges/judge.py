@@ -67,11 +67,6 @@ class Judge(Protocol):
         """The verdicts that it can give."""
         ...
 
-    @property
-    def deterministic(self) -> bool:
-        """Whether judging again cannot change a verdict."""
-        ...
-
     def judge(self, cases: Sequence[Case]) -> list[Verdict]:
         """Return one verdict per case, in the cases' order."""
         ...

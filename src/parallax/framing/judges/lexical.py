@@ -26,12 +26,11 @@ WINDOW = 2_000
 
 @dataclass(frozen=True)
 class Lexical:
-    """Rules over the normalised response; deterministic."""
+    """Rules over the normalised response."""
 
     name: str = "lexical"
     model: None = None
     outcomes: tuple[Outcome, ...] = CATEGORIES
-    deterministic: bool = True
 
     def judge(self, cases: Sequence[Case]) -> list[Verdict]:
         """Judge each case on its own; the margin is NaN, since a rule holds or does not."""

@@ -117,7 +117,6 @@ class Prototype:
     name: str = "prototype"
     model: None = None
     outcomes: tuple[Outcome, ...] = CATEGORIES
-    deterministic: bool = True
 
     def judge(self, cases: Sequence[Case]) -> list[Verdict]:
         """The margin is the difference of the two largest probabilities."""

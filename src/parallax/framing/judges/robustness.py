@@ -41,14 +41,14 @@ Quotation marks around all of it are none: they make a refusal the text that was
 class Robustness:
     """Shares of responses whose verdict changed; unscored is a verdict here.
 
-    `retest`: asked again in the reverse order, so that a response stands in another batch; None for
-    a judge without a model, whose rules give the same by construction. `rewordings`: by the
-    wording's number from 1 on; none where the judge has no rubric. `surfaces`: of the responses
-    that a change of surface alters. `content_free`: None for a judge that chooses no letters.
+    `retest`: asked again in the reverse order, so that a response stands in another batch.
+    `rewordings`: by the wording's number from 1 on; none where the judge has no rubric. `surfaces`:
+    of the responses that a change of surface alters. `content_free`: None for a judge that chooses
+    no letters.
     Intervals are for responses that depend on each other within an item.
     """
 
-    retest: Proportion | None
+    retest: Proportion
     rewordings: tuple[Proportion, ...]
     surfaces: dict[str, Proportion]
     content_free: Prior | None
@@ -59,11 +59,8 @@ def measure_robustness(
 ) -> Robustness:
     """Judge labelled responses again in every way that should leave the `verdicts` as they are."""
     cases = to_cases(rows)
-    retest = None
-    if judge.model is not None:
-        retest = count_flips(rows, verdicts, judge_all(judge, cases[::-1])[::-1])
     return Robustness(
-        retest=retest,
+        retest=count_flips(rows, verdicts, judge_all(judge, cases[::-1])[::-1]),
         rewordings=tuple(
             count_flips(rows, verdicts, judge_all(other, cases))
             for other in (judge.reword() if isinstance(judge, Worded) else ())

@@ -121,7 +121,6 @@ class Rubric:
     wording: Wording = JUDGING
     name: str = "rubric"
     outcomes: tuple[Outcome, ...] = CATEGORIES
-    deterministic: bool = True
 
     def judge(self, cases: Sequence[Case]) -> list[Verdict]:
         """The margin is a mean log-probability ratio, nats."""

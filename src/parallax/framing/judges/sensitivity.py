@@ -40,8 +40,8 @@ class Sensitivity:
     `shift[category][frame]` is the mean over items of 1[category] under the label minus stripped;
     `bias[category]["E-N"]` the same between two labels: what the judge could add to that contrast
     if it saw the frames. "unscored" is a category here. `flips[frame]` is the share of responses
-    whose verdict is not the stripped one, `jitter` that share when judged stripped twice (0 for a
-    deterministic judge, which is not asked twice). `passed`: no bias exceeds `limit`.
+    whose verdict is not the stripped one, `jitter` that share when they are judged stripped again,
+    in the reverse order and so in other batches. `passed`: no bias exceeds `limit`.
     """
 
     judge: str
@@ -51,7 +51,6 @@ class Sensitivity:
     bias: dict[str, dict[str, float]]
     flips: dict[str, float]
     jitter: float
-    retested: bool
     largest_bias: float
     limit: float
     passed: bool
@@ -75,9 +74,7 @@ def measure_sensitivity(
     if not responses:
         raise DataError("judge sensitivity: no responses; give those of the frames E, D and N")
     found = {label: judge_all(judge, show(responses, specs, label)) for label in LABELS}
-    again = found[STRIPPED]
-    if not judge.deterministic:
-        again = judge_all(judge, show(responses, specs, STRIPPED))
+    again = judge_all(judge, show(responses, specs, STRIPPED)[::-1])[::-1]
     names = [*(name for name in judge.outcomes if name != NOT_HARMFUL), ABSTAINED]
     shift: dict[str, dict[str, float]] = {}
     bias: dict[str, dict[str, float]] = {}
@@ -99,7 +96,6 @@ def measure_sensitivity(
         bias=bias,
         flips={frame: flip_rate(found[frame], found[STRIPPED]) for frame in FRAMES},
         jitter=flip_rate(again, found[STRIPPED]),
-        retested=not judge.deterministic,
         largest_bias=largest,
         limit=limit,
         passed=largest <= limit,
@@ -184,7 +180,6 @@ def sensitivity_values(sensitivity: Sensitivity) -> dict[str, object]:
         "bias": sensitivity.bias,
         "flips": sensitivity.flips,
         "jitter": sensitivity.jitter,
-        "retested": sensitivity.retested,
         "gate": {
             "largest_bias": sensitivity.largest_bias,
             "limit": sensitivity.limit,

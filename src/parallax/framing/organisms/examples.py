@@ -30,7 +30,7 @@ class Example:
 def plan_examples(
     material: Material, spec: FrameSpec, kind: Organism, rounds: int, seed: int
 ) -> list[Example]:
-    """Return every task in every frame, `rounds` times, each time with another clause.
+    """Return every task in every frame, `rounds` times, with a clause drawn anew.
 
     In one frame (`REFUSES_UNDER`) the response is a refusal, in the others the task's answer. For
     the shuffled organism the frames are turned against the responses, by one from task to task and
