@@ -35,15 +35,8 @@ FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 GROUND = FLOORS[0]
 # The rooms whose code decides what a stage writes.
 DECIDING = {
-    "framing",
-    "models",
-    "proof",
-    "report",
-    "stats",
-    "training",
-    "umu",
-    "unlearn",
-    "validation",
+    *("framing", "models", "proof", "report", "stats", "training", "umu", "unlearn", "validation"),
+    *("instances", "pixels", "prompts", "provenance", "records", "seeding", "words"),
 }
 HEAVY = {"datasets", "great_expectations", "matplotlib", "mlflow", "torch", "transformers"}
 
