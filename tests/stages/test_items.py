@@ -50,6 +50,8 @@ def test_a_sheet_that_is_filled_in_makes_the_items(tmp_path):
     sheet, out = tmp_path / "second.csv", tmp_path / "items.jsonl"
     first = [*("advbench", str(tmp_path / "b.csv")), "--sheet", str(sheet)]
     assert items.main(items.build_parser().parse_args(first)).startswith("items: a sheet of 2")
+    with pytest.raises(ParamsError, match=r"second\.csv is there already"):
+        items.main(items.build_parser().parse_args(first))
     with sheet.open(encoding="utf-8-sig", newline="") as file:
         rows = list(csv.DictReader(file))
     assert [row["body"] for row in rows] == [body, "Who is it?"]

@@ -21,13 +21,18 @@ def main(args: argparse.Namespace) -> str:
 
     Raises:
         DataError: a file is malformed, or an item is left without a second version.
-        ParamsError: there is no such layout, or no file named for the items.
+        ParamsError: there is no such layout, no file is named for the items, or the sheet is there
+            already.
     """
     from parallax.framing.benchmarks import read_benchmark
     from parallax.framing.second_versions import add_paraphrases, write_sheet
 
     items = read_benchmark(args.file, args.layout)
     if args.sheet is not None:
+        if args.sheet.exists():
+            raise ParamsError(
+                f"--sheet {args.sheet} is there already, perhaps filled in: move it or name another"
+            )
         with hold(args.sheet):
             write_sheet(args.sheet, items)
         return f"items: a sheet of {len(items)} requests of {args.layout} -> {args.sheet}"
