@@ -50,7 +50,12 @@ def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
 def _refuse_repeats(tree: ast.Expression) -> None:
     for node in ast.walk(tree):
         if isinstance(node, ast.Dict):
-            _unique([(ast.dump(key), None) for key in node.keys if key is not None])
+            seen = set[str]()
+            for key in filter(None, node.keys):
+                form = ast.dump(key)
+                if form in seen:
+                    raise DataError(f"key {ast.unparse(key)} occurs twice")
+                seen.add(form)
 
 
 def _shorten(text: str) -> str:
