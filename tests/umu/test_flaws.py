@@ -1,4 +1,5 @@
 import re
+import shutil
 
 import pytest
 
@@ -334,7 +335,19 @@ FILES = {
         lambda files, folder: (folder / FULL / files.FILE_NAME).rename(
             folder / FULL / "train-00000-of-00003.parquet"
         ),
-        "Full_Set: .* has 1 parquet files, but train-00000-of-00003.parquet is one of many$",
+        r"Full_Set: .* has 1 of the 3 files train-\*-of-00003\.parquet: copy all of them$",
+    ),
+    "a whole shard and one of another table": (
+        lambda files, folder: (folder / FULL / "test-00000-of-00002.parquet").write_bytes(b"PAR1"),
+        r"Full_Set: .* has files of several tables \(test-\*-of-00002\.parquet,"
+        r" train-\*-of-00001\.parquet\): keep those of one$",
+    ),
+    "a shard and a copy of it": (
+        lambda files, folder: shutil.copy(
+            folder / FULL / files.FILE_NAME, folder / FULL / "train-00000-of-00001 (1).parquet"
+        ),
+        r"Full_Set: .* has files of several tables \(train-00000-of-00001 \(1\)\.parquet,"
+        r" train-\*-of-00001\.parquet\): keep those of one$",
     ),
     "no file": (
         lambda files, folder: (folder / REAL / files.FILE_NAME).unlink(),

@@ -22,7 +22,7 @@ ALIASES = {
 # not held a second time.
 ROWS_AT_ONCE = 64
 _BUFFER_BYTES = 1 << 20
-_SHARD = re.compile(r".*-of-(\d+)\.parquet")
+_SHARD = re.compile(r"(.*)-\d+-of-(\d+)\.parquet")
 
 
 class Row(NamedTuple):
@@ -127,14 +127,21 @@ def _want_one(folder: Path, subset: str, found: Sequence[Path]) -> str:
 
 def _list_shards(folder: Path, subset: str) -> list[Path]:
     files = sorted(folder.glob("*.parquet"))
-    for file in files:
-        match = _SHARD.fullmatch(file.name)
-        if match and int(match[1]) != len(files):
-            raise DataError(
-                f"{subset}: {folder} has {len(files)} parquet files, but {file.name} is one of many"
-            )
     if not files:
         raise DataError(f"{subset}: no parquet file in {folder}; want {FILE_NAME}")
+    # Numbered files by the name of their table, others by their own.
+    tables = dict.fromkeys(_SHARD.sub(r"\1-*-of-\2.parquet", file.name) for file in files)
+    shards = [match for file in files if (match := _SHARD.fullmatch(file.name))]
+    if shards and len(tables) > 1:
+        raise DataError(
+            f"{subset}: {folder} has files of several tables ({', '.join(tables)}): keep those of"
+            " one"
+        )
+    if shards and len(files) != int(shards[0][2]):
+        raise DataError(
+            f"{subset}: {folder} has {len(files)} of the {int(shards[0][2])} files"
+            f" {next(iter(tables))}: copy all of them"
+        )
     return files
 
 
