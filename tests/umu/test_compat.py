@@ -12,6 +12,7 @@ import random
 import re
 import unicodedata
 from pathlib import Path
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -21,6 +22,7 @@ from rapidfuzz import fuzz, utils
 from rouge_score.rouge_scorer import RougeScorer
 
 from parallax.files import read_table, write_table
+from parallax.models.dialogue import UserAssistant
 from parallax.params import Scoring, parse_scoring
 from parallax.stages.score import build_parser, main
 from parallax.umu.metrics import measure
@@ -372,3 +374,9 @@ def test_the_examples_of_the_document_are_true(option):
         if line.startswith(f"| `{option}` | {reference}")
     ]
     assert line.endswith(f"| {output} | {first} | {second} |")
+
+
+def test_the_document_tells_the_official_opening_of_a_text_prompt_from_ours():
+    ours, _ = UserAssistant(SimpleNamespace(eos_token_id=2)).prompt("{q}", None).split("\n")
+    line = rf"by text with `USER:\\n{{q}}`, where .*, and ours for LLaVA-1\.5, have `{ours}`"
+    assert re.search(line, " ".join(DOCUMENT.read_text(encoding="utf-8").split()))
