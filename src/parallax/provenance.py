@@ -13,9 +13,9 @@ class Provenance:
     """What the dataset stage knows and the official files can't hold.
 
     `names` are by group ("fictitious", "real", "auxiliary") and ID, `subsets` the numbers of people
-    that were written. The rest is of given files: `left_out` counts people, and questions of the
-    other people by task; `flaws` are the reasons, `unmapped` what has no place in the official
-    columns.
+    that were written. The rest is of given files: `left_out` counts people, one for each row, and
+    questions of the other people by task; `flaws` are the reasons, `unmapped` what has no place in
+    the official columns.
     """
 
     source: str

@@ -150,6 +150,12 @@ def test_flaws_of_given_files_are_listed_and_what_has_no_place_is_counted(inputs
     assert "Flaws of the files" not in page
 
 
+def test_flaws_that_cost_nothing_countable_are_told(inputs):
+    origin = dataclasses.replace(GIVEN, flaws=GIVEN.flaws[:1], left_out={"people": 0, "qa": 0})
+    page = render_page("Report", build_sections(dataclasses.replace(inputs, origin=origin), PARAMS))
+    assert "</code>. 1 flaws.</p>" in page
+
+
 def test_checks_that_were_noted_or_skipped_say_why(inputs):
     outcomes = (("passed", ""), ("noted", "dates are alike"), ("skipped", "no profiles"))
     checks = tuple(

@@ -392,12 +392,13 @@ def test_every_flaw_is_told_and_counted(folder, given_files):
     given_files.edit_cell(folder, "10", "Generation", drop("unimodal", "interest"))
     given_files.edit_cell(folder, "501", "Cloze", put("unimodal", "award", "answer", value=""))
     given = read(folder)
-    # 7 has three flaws, but is left out as a person; of 9 the whole column is unreadable.
+    # 7 has three flaws, but is left out as a person, as are both rows with the ID 1; of 9 the whole
+    # column is unreadable.
     assert [flaw.person_id for flaw in given.flaws] == ["7", "7", "7", "8", "9", "10", "1", "501"]
     # 8: QA of the birth city, hence its classification and cloze; 9: a column of unknown questions;
     # 10: a generation; 501: a cloze.
     assert given.left_out == {
-        **{"people": 2, "qa": 1, "classification": 1},
+        **{"people": 3, "qa": 1, "classification": 1},
         **{"cloze": 2, "generation": 1},
     }
     table = list_flaws(given.flaws)
@@ -405,6 +406,20 @@ def test_every_flaw_is_told_and_counted(folder, given_files):
         **{"subset": FULL, "person_id": "9", "column": "Cloze", "task": "cloze", "field": ""},
         "reason": "want one of the keys ['muitimodal', 'multimodal'], found []",
     }
+
+
+@pytest.mark.parametrize(
+    ("ids", "people"),
+    [([""], 1), ([None, None], 2), (["502"], 2), (["503", "503"], 3)],
+    ids=["no ID", "two without ID", "two under one ID", "three under one ID"],
+)
+def test_every_row_whose_id_cant_be_used_is_a_person_left_out(folder, given_files, ids, people):
+    def change(found):
+        return [row | {"ID": new} for row, new in zip(found, ids, strict=False)] + found[len(ids) :]
+
+    given_files.edit_rows(folder, change, [REAL])
+    given = read(folder)
+    assert (given.left_out["people"], len(given.real)) == (people, 12 - people)
 
 
 def test_a_question_asked_twice_with_two_answers_is_lost_whole(folder, given_files):

@@ -200,6 +200,20 @@ def test_report_leaves_out_both_modalities_and_counts(project, given_files):
     }
 
 
+@pytest.mark.parametrize(
+    ("subset", "change", "told"),
+    [
+        ("Real_Person_Set", lambda row: row | {"ID": ""}, "; flaws: 1, left out: 1 people"),
+        # Which questions the column had is unknown.
+        ("Full_Set", lambda row: row | {"Cloze": "{}"}, "; flaws: 1"),
+    ],
+)
+def test_a_flaw_is_told_whatever_it_costs(project, given_files, subset, change, told):
+    set_params(project, source="official", folder="given", on_error="report")
+    given_files.edit_rows(project / "given", lambda rows: [change(rows[0]), *rows[1:]], [subset])
+    assert run(dataset, DATASET).endswith(f" questions in each modality{told}")
+
+
 def test_an_auxiliary_namesake_of_a_given_person_is_left_out(project, given_files):
     set_params(project, source="official", folder="given")
     for column in ("UM_QA", "Classify", "Cloze", "Generation"):

@@ -112,8 +112,10 @@ def _summarise(population: Population, auxiliary: Sequence[Person]) -> str:
     counts = ", ".join(f"{len(people)} {group}" for group, people in groups.items())
     instances = sum(len(person.instances) for people in groups.values() for person in people)
     summary = f"dataset: {counts} people, {instances} questions in each modality"
+    if population.flaws:
+        summary += f"; flaws: {len(population.flaws)}"
     if lost := [f"{count} {kind}" for kind, count in population.left_out.items() if count]:
-        summary += f"; flaws: {len(population.flaws)}, left out: {', '.join(lost)}"
+        summary += f", left out: {', '.join(lost)}"
     return summary
 
 

@@ -3,7 +3,7 @@
 import contextlib
 import dataclasses
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
 from parallax.errors import DataError
@@ -141,16 +141,16 @@ def count_unmapped(unmapped: Iterable[Unmapped]) -> list[dict[str, object]]:
 class Remainder:
     """Who and what stays of a group of people, and how much does not.
 
-    `left_out` has the number of people, and of the other people's knowledge instances by task.
-    Questions of a column that could not be read at all are not among them.
+    `left_out` has the number of people, one for each row, and of the other people's knowledge
+    instances by task. Questions of a column that could not be read at all are not among them.
     """
 
     people: list[Person]
     left_out: dict[str, int]
 
 
-def leave_out(people: Sequence[Person], ids: Collection[str], flaws: Iterable[Flaw]) -> Remainder:
-    """Leave out what the flaws cost; `ids` are those of all rows, readable or not.
+def leave_out(people: Sequence[Person], rows: int, flaws: Iterable[Flaw]) -> Remainder:
+    """Leave out what the flaws cost; `rows` is the number of all rows, readable or not.
 
     Whose QA question of a field is left out isn't evaluated on that field either, and whose last
     QA question is left out isn't evaluated at all: no model could have learned it.
@@ -173,5 +173,5 @@ def leave_out(people: Sequence[Person], ids: Collection[str], flaws: Iterable[Fl
             kept.append(dataclasses.replace(person, instances=instances))
     staying = {person.person_id for person in kept}
     tasks = Counter(task for who, task, _ in lost if who in staying)
-    counts = {"people": len(set(ids) - staying)} | {task: tasks[task] for task in TASKS}
+    counts = {"people": rows - len(kept)} | {task: tasks[task] for task in TASKS}
     return Remainder(kept, counts)

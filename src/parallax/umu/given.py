@@ -46,8 +46,12 @@ class Population:
 
 @dataclasses.dataclass
 class _Rows:
-    """A subset's rows: IDs in their order, who could be read, and prints to compare copies by."""
+    """A subset's rows: IDs in their order, who could be read, and prints to compare copies by.
 
+    `count` is the number of all rows, also of those whose ID can't be used.
+    """
+
+    count: int = 0
     ids: list[str] = dataclasses.field(default_factory=list)
     people: dict[str, Person] = dataclasses.field(default_factory=dict)
     prints: dict[str, str] = dataclasses.field(default_factory=dict)
@@ -56,6 +60,7 @@ class _Rows:
 
     def enter(self, value: object, subset: str, place: str) -> str | None:
         """Note a row's ID and return it; None, with a flaw, where it can't be used."""
+        self.count += 1
         try:
             person_id = parse_id(value, "")
         except DataError:
@@ -178,7 +183,7 @@ def _clear(
     """Leave out what the flaws cost, in all subsets and both modalities."""
     flaws = [*full.flaws, *real.flaws]
     fictitious, others = (
-        leave_out(list(rows.people.values()), rows.ids, rows.flaws) for rows in (full, real)
+        leave_out(list(rows.people.values()), rows.count, rows.flaws) for rows in (full, real)
     )
     for subset, remainder in ((FULL, fictitious), (REAL, others)):
         if not remainder.people:
