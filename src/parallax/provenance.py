@@ -13,7 +13,8 @@ class Provenance:
     """What the dataset stage knows and the official files can't hold.
 
     `names` are by group ("fictitious", "real", "auxiliary") and ID, `subsets` the numbers of people
-    that were written. The rest is of given files: `left_out` counts people, one for each row, and
+    that were written. The rest is of given files: `drawn` are the forget and retain subsets that
+    they don't settle and `data.seed` drew; `left_out` counts people, one for each row, and
     questions of the other people by task; `flaws` are the reasons, `unmapped` what has no place in
     the official columns.
     """
@@ -23,6 +24,7 @@ class Provenance:
     subsets: dict[str, int]
     layout: str = ""
     commit: str = ""
+    drawn: list[str] = dataclasses.field(default_factory=list)
     left_out: dict[str, int] = dataclasses.field(default_factory=dict)
     flaws: list[dict[str, str]] = dataclasses.field(default_factory=list)
     unmapped: list[dict[str, Any]] = dataclasses.field(default_factory=list)

@@ -150,6 +150,12 @@ def test_flaws_of_given_files_are_listed_and_what_has_no_place_is_counted(inputs
     assert "Flaws of the files" not in page
 
 
+def test_subsets_that_the_files_lack_are_named(inputs):
+    origin = dataclasses.replace(GIVEN, drawn=["forget_5", "retain_95"])
+    page = render_page("Report", build_sections(dataclasses.replace(inputs, origin=origin), PARAMS))
+    assert "They don't say who is in forget_5, retain_95: <code>data.seed</code> has drawn" in page
+
+
 def test_flaws_that_cost_nothing_countable_are_told(inputs):
     origin = dataclasses.replace(GIVEN, flaws=GIVEN.flaws[:1], left_out={"people": 0, "qa": 0})
     page = render_page("Report", build_sections(dataclasses.replace(inputs, origin=origin), PARAMS))

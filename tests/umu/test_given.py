@@ -20,6 +20,7 @@ def test_clean_files_are_read_as_they_are(written, groups):
     assert (given.flaws, given.unmapped, given.layout) == ([], [], "UMU-Bench")
     assert (given.fictitious, given.real) == (groups["fictitious"], groups["real"])
     assert set(given.left_out.values()) == {0}
+    assert given.drawn == []
 
 
 def test_names_are_found_in_the_questions(written, profiles):
@@ -121,7 +122,9 @@ SPLITS = ("forget_5", "retain_95", "forget_10", "retain_90", "forget_15", "retai
 
 def test_splits_are_drawn_as_for_our_own_people_where_there_are_none(folder, written, given_files):
     given_files.remove_subset(folder, *SPLITS)
-    assert read(folder).subsets == read(written).subsets
+    given = read(folder)
+    assert given.subsets == read(written).subsets
+    assert given.drawn == list(SPLITS)
 
 
 @pytest.mark.parametrize("kept", [("forget_10",), ("retain_90",), ("forget_5", "retain_85")])
@@ -134,6 +137,19 @@ def test_missing_splits_fit_those_that_are_given(folder, written, given_files, k
         assert len(forget) == round(0.4 * percent)
         assert sorted(forget + retain, key=int) == [str(n) for n in range(1, 41)]
     assert set(subsets["forget_5"]) < set(subsets["forget_10"]) < set(subsets["forget_15"])
+
+
+@pytest.mark.parametrize(
+    ("lost", "drawn"),
+    [
+        (("forget_5", "retain_95"), ["forget_5", "retain_95"]),
+        (("forget_5",), []),  # everyone who is not in retain_95
+        (("forget_10", "retain_90", "retain_85"), ["forget_10", "retain_90"]),
+    ],
+)
+def test_subsets_that_the_files_dont_settle_are_named(folder, given_files, lost, drawn):
+    given_files.remove_subset(folder, *lost)
+    assert read(folder).drawn == drawn
 
 
 def test_what_is_not_read_is_named(folder, given_files):

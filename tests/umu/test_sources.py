@@ -1,8 +1,10 @@
 """One data set by three ways: made here, read from a folder, fetched from a hub."""
 
+import contextlib
 import importlib.util
 import os
 import shutil
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -90,12 +92,13 @@ def test_files_of_ours_read_as_given_ones_make_the_same_experiment(made, project
     summary = run(dataset, DATASET)
     run(corpus, CORPUS)
     assert summary.startswith("dataset: 40 fictitious, 12 real, 14 auxiliary people, ")
-    assert "flaws" not in summary
+    assert "flaws" not in summary and "drawn" not in summary
     assert digests(project) == digests(made)
     origin = read_json(project / "provenance.json")
     assert (origin["source"], origin["layout"], origin["commit"]) == ("official", "UMU-Bench", "")
     ours = read_json(made / "provenance.json")
     assert (ours["source"], ours["layout"]) == ("generated", "")
+    assert origin["drawn"] == ours["drawn"] == []
     assert origin["names"] == ours["names"]
     assert origin["subsets"] == ours["subsets"]
 
@@ -150,6 +153,23 @@ for name, revision in (
     cached = in_process(project, ("-c", tries), HF_HUB_OFFLINE="1").stdout.splitlines()
     assert cached[0] == HUB.COMMIT
     assert cached[1].endswith("and the cache lacks it (OfflineModeIsEnabled)")
+
+
+def test_drawn_subsets_are_told_and_recorded(project, given_files):
+    set_params(project, source="official", folder="given")
+    (project / "given/forget_5").rename(project / "given/forget_05")
+    given_files.remove_subset(project / "given", "retain_95")
+    summary = run(dataset, DATASET)
+    assert summary.endswith(" questions in each modality; drawn by data.seed: forget_5, retain_95")
+    assert read_json(project / "provenance.json")["drawn"] == ["forget_5", "retain_95"]
+    run(corpus, CORPUS)
+    run(validate, VALIDATE)
+    origin = read_json(project / "validation.json")["origin"]
+    assert origin["drawn"] == ["forget_5", "retain_95"]
+    assert [entry["examples"] for entry in origin["unmapped"]] == [["forget_05"]]
+    with contextlib.closing(sqlite3.connect(project / "mlflow.db")) as database:
+        rows = database.execute("SELECT value FROM params WHERE key = 'data.drawn'").fetchall()
+    assert rows == [("forget_5, retain_95",)]
 
 
 def spoil(files, folder):

@@ -10,6 +10,7 @@ from parallax.umu.splits import (
     complete_subsets,
     cut_subsets,
     find_misplaced,
+    list_drawn,
     recover_order,
     shuffle_ids,
 )
@@ -122,6 +123,15 @@ def test_whichever_subsets_are_missing_the_others_stay_and_all_nest(kept, seed):
         name: len(ids) for name, ids in OFFICIAL.items()
     }
     assert list(find_misplaced(IDS, whole)) == []
+
+
+@given(st.sets(st.sampled_from([*FORGET_SUBSETS, *RETAIN_SUBSETS])), st.integers(0, 9))
+@settings(max_examples=40, deadline=None)
+def test_those_subsets_are_called_drawn_whose_people_the_seed_decides(kept, seed):
+    some = {name: OFFICIAL[name] for name in OFFICIAL if name in kept}
+    whole = complete_subsets(IDS, some, seed)
+    others = [name for name in OFFICIAL if set(whole[name]) != set(OFFICIAL[name])]
+    assert list_drawn(kept) == others
 
 
 def test_a_missing_forget_set_is_no_larger_than_the_next_and_no_smaller_than_the_last():

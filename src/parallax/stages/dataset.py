@@ -56,6 +56,7 @@ def main(arguments: argparse.Namespace) -> str:
         | {AUXILIARY: len(auxiliary)},
         layout=population.layout,
         commit=commit,
+        drawn=population.drawn,
         left_out=population.left_out,
         flaws=list_flaws(population.flaws),
         unmapped=count_unmapped(population.unmapped),
@@ -112,6 +113,8 @@ def _summarise(population: Population, auxiliary: Sequence[Person]) -> str:
     counts = ", ".join(f"{len(people)} {group}" for group, people in groups.items())
     instances = sum(len(person.instances) for people in groups.values() for person in people)
     summary = f"dataset: {counts} people, {instances} questions in each modality"
+    if population.drawn:
+        summary += f"; drawn by data.seed: {', '.join(population.drawn)}"
     if population.flaws:
         summary += f"; flaws: {len(population.flaws)}"
     if lost := [f"{count} {kind}" for kind, count in population.left_out.items() if count]:

@@ -34,6 +34,7 @@ def main(arguments: argparse.Namespace) -> str:
     sizes = Sizes(given=origin.subsets) if origin.given else Sizes()
     digests = input_digests(str(path) for path in (arguments.data, arguments.experiment))
     whence = {f"data.{key}": getattr(origin, key) or None for key in ("source", "layout", "commit")}
+    whence["data.drawn"] = ", ".join(origin.drawn) or None
     with stage_run("validate", whence, digests) as run:
         frames = umu_frames(_inputs(arguments, origin), sizes)
         report = run_checks(umu_checks(sizes), frames)

@@ -21,7 +21,13 @@ from parallax.umu.folders import (
 )
 from parallax.umu.layouts import Layout, detect_layout
 from parallax.umu.names import infer_names
-from parallax.umu.splits import FORGET_SUBSETS, RETAIN_SUBSETS, complete_subsets, find_misplaced
+from parallax.umu.splits import (
+    FORGET_SUBSETS,
+    RETAIN_SUBSETS,
+    complete_subsets,
+    find_misplaced,
+    list_drawn,
+)
 
 _SPLITS = tuple(name for pair in zip(FORGET_SUBSETS, RETAIN_SUBSETS, strict=True) for name in pair)
 
@@ -31,13 +37,14 @@ class Population:
     """The people of a data set, without those and what is left out.
 
     `names` are by group ("fictitious", "real") and ID, where they are plain; `subsets` has the IDs
-    of the forget and retain subsets.
+    of the forget and retain subsets, and `drawn` names those that the files don't settle.
     """
 
     fictitious: list[Person]
     real: list[Person]
     names: dict[str, dict[str, str]]
     subsets: dict[str, list[str]]
+    drawn: list[str] = dataclasses.field(default_factory=list)
     layout: str = ""
     left_out: dict[str, int] = dataclasses.field(default_factory=dict)
     flaws: list[Flaw] = dataclasses.field(default_factory=list)
@@ -201,6 +208,7 @@ def _clear(
         list(renamed.values()),
         called,
         complete_subsets(staying, parts, seed),
+        list_drawn(parts),
         left_out={key: n + others.left_out[key] for key, n in fictitious.left_out.items()},
         flaws=flaws,
         unmapped=[*full.unmapped, *real.unmapped],

@@ -1,6 +1,6 @@
 """Who is forgotten and who is kept: by person, nested, and the same for every forget ratio."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from parallax.errors import DataError
 from parallax.seeding import generator
@@ -92,6 +92,15 @@ def complete_subsets(
         subsets[forget] = chosen
         subsets[retain] = list(given.get(retain, [i for i in order if i not in set(chosen)]))
     return subsets
+
+
+def list_drawn(given: Collection[str]) -> list[str]:
+    """Return the subsets whose people `complete_subsets` draws.
+
+    A missing subset whose counterpart is given isn't drawn: it has everyone else.
+    """
+    pairs = zip(FORGET_SUBSETS, RETAIN_SUBSETS, strict=True)
+    return [subset for pair in pairs if not set(pair) & set(given) for subset in pair]
 
 
 def recover_order(subsets: Mapping[str, Sequence[str]], everyone: Sequence[str]) -> list[str]:
