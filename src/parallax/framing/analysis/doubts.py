@@ -201,7 +201,8 @@ def doubt_familiarity(
 def doubt_placebos(effects: Sequence[Effect], alpha: float) -> list[Doubt]:
     """Doubt all contrasts where an effect stands in which none belongs."""
     moved = [
-        f"{effect.contrast.outcome} {effect.contrast.name}"
+        f"{effect.contrast.outcome.replace('_', ' ')}"
+        f" {effect.contrast.name.replace('p0-p1', 'version 1 - version 2')}"
         f" {100 * effect.summary.estimate:+.1f} points"
         for effect in effects
         if effect.contrast.role == "placebo" and effect.adjusted <= alpha
