@@ -67,7 +67,7 @@ def check_permuted(
     contrasts = tuple(
         None if np.isnan(column).all() else _share(column <= alpha, level) for column in p_values.T
     )
-    any_rejected = _share((adjusted <= alpha).any(axis=1), level)
+    any_rejected = _share(np.any(adjusted <= alpha, axis=1), level)
     passed = all(share is None or share.low <= alpha for share in (*contrasts, any_rejected))
     return PermutedCheck(contrasts, any_rejected, copies, passed)
 
