@@ -211,7 +211,7 @@ class World:
 
 @pytest.fixture(scope="session")
 def world_of(tiny_models):
-    """`world_of(model_type)` gives a family's `World`."""
+    """`world_of(name)` gives the `World` of one of tiny_models.BUILDERS."""
     import pandas as pd
 
     from parallax.models.embedded import vocabulary_texts
@@ -224,10 +224,10 @@ def world_of(tiny_models):
     table = pd.DataFrame({"person_id": ["1", "2", "3", "4"], "portrait": faces})
 
     @functools.cache
-    def make(model_type):
+    def make(name):
         instances = make_instances(range(4), "qa")
-        config, processor = tiny_models.BUILDERS[model_type](vocabulary_texts(instances))
-        encoder = Encoder(processor, FAMILIES[model_type], table)
+        config, processor = tiny_models.BUILDERS[name](vocabulary_texts(instances))
+        encoder = Encoder(processor, FAMILIES[config.model_type], table)
         knowledge = encode_knowledge(encoder, instances)
         return World(config, processor, encoder, table, instances, knowledge, tiny_models)
 

@@ -152,7 +152,8 @@ def tables(inputs, processes, folder):
     model = build_model(inputs.shape, inputs.processor).eval()
     found = {}
     for way in ("shared", "plain"):
-        family = dataclasses.replace(FAMILIES["llava"], shared_reading=way == "shared")
+        towers = FAMILIES["llava"].shared_towers if way == "shared" else frozenset()
+        family = dataclasses.replace(FAMILIES["llava"], shared_towers=towers)
         encoder = Encoder(inputs.processor, family, inputs.portraits)
         found[way] = answer_questions(model, encoder, inputs.instances, 8, 5, processes)
     subject = load_subject("tiny", inputs.subject, "chat")

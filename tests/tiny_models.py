@@ -1,6 +1,6 @@
 """Tiny models of every family, with real processors, built from configurations.
 
-`build(model_type, texts)` gives a model and its processor; `model.save_pretrained` and
+`build(name, texts)` gives a model and its processor; `model.save_pretrained` and
 `processor.save_pretrained` write them as checkpoints are published. Nothing needs torchvision.
 """
 
@@ -16,6 +16,7 @@ from transformers.models.llava_onevision.image_processing_pil_llava_onevision im
     LlavaOnevisionImageProcessorPil,
 )
 from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import Qwen2VLImageProcessorPil
+from transformers.models.siglip.image_processing_pil_siglip import SiglipImageProcessorPil
 from transformers.models.smolvlm.image_processing_pil_smolvlm import SmolVLMImageProcessorPil
 from transformers.models.smolvlm.processing_smolvlm import DEFAULT_CHAT_TEMPLATE as SMOLVLM_TEMPLATE
 
@@ -38,6 +39,19 @@ IDEFICS3_TEMPLATE = (
     "{% elif line['type'] == 'image' %}{{ '<image>' }}{% endif %}{% endfor %}<end_of_utterance>\n"
     "{% endfor %}{% if add_generation_prompt %}{{ 'Assistant:' }}{% endif %}"
 )
+# llava-1.5-7b-hf.
+LLAVA_TEMPLATE = (
+    "{% for message in messages %}{% if message['role'] != 'system' %}"
+    "{{ message['role'].upper() + ': '}}{% endif %}{# Render all images first #}"
+    "{% for content in message['content'] | selectattr('type', 'equalto', 'image') %}"
+    "{{ '<image>\n' }}{% endfor %}{# Render all text next #}"
+    "{% if message['role'] != 'assistant' %}"
+    "{% for content in message['content'] | selectattr('type', 'equalto', 'text') %}"
+    "{{ content['text'] + ' '}}{% endfor %}{% else %}"
+    "{% for content in message['content'] | selectattr('type', 'equalto', 'text') %}"
+    "{% generation %}{{ content['text'] + ' '}}{% endgeneration %}{% endfor %}{% endif %}"
+    "{% endfor %}{% if add_generation_prompt %}{{ 'ASSISTANT:' }}{% endif %}"
+)
 # llava-v1.6-mistral-7b-hf.
 MISTRAL_TEMPLATE = (
     "{% for message in messages %}{% if message['role'] == 'user' %}{{ '[INST] ' }}"
@@ -47,7 +61,8 @@ MISTRAL_TEMPLATE = (
     "{{ content['text'] + ' [/INST]' }}{% endfor %}{% elif message['role'] == 'assistant' %}"
     "{{ ' ' + message['content'][0]['text'] + '</s> '}}{% endif %}{% endfor %}"
 )
-# llava-onevision-qwen2: a written turn begins "assistant \n", an opened one "assistant\n".
+# llava-onevision-qwen2 and llava-interleave-qwen: a written turn begins "assistant \n", an opened
+# one "assistant\n".
 ONEVISION_TEMPLATE = (
     "{% for message in messages %}{{'<|im_start|>' + message['role'] + ' '}}"
     "{% for content in message['content'] | selectattr('type', 'equalto', 'image') %}"
@@ -136,6 +151,26 @@ def llava(texts):
         image_token_index=tokenizer.convert_tokens_to_ids("<image>"),
         vision_feature_layer=-2,
         vision_feature_select_strategy="default",
+    )
+    return config, processor
+
+
+def llava_interleave(texts):
+    """LLaVA-Interleave, of type llava: SigLIP before Qwen2, and a chat template."""
+    tokenizer = train_tokenizer(texts, (*CHATML, "<image>"), "<|im_end|>")
+    processor = transformers.LlavaProcessor(
+        SiglipImageProcessorPil(size={"height": 16, "width": 16}),
+        tokenizer,
+        patch_size=8,
+        vision_feature_select_strategy="full",
+        chat_template=ONEVISION_TEMPLATE,
+    )
+    config = transformers.LlavaConfig(
+        vision_config=transformers.SiglipVisionConfig(**TOWER, vision_use_head=False),
+        text_config=transformers.Qwen2Config(**language(tokenizer)),
+        image_token_index=tokenizer.convert_tokens_to_ids("<image>"),
+        vision_feature_layer=-1,
+        vision_feature_select_strategy="full",
     )
     return config, processor
 
@@ -261,6 +296,7 @@ def _tiles(whole, tokenizer):
 
 BUILDERS = {
     "llava": llava,
+    "llava_interleave": llava_interleave,
     "llava_next": llava_next,
     "llava_onevision": llava_onevision,
     "qwen2_vl": qwen2_vl,
@@ -270,9 +306,9 @@ BUILDERS = {
 }
 
 
-def build(model_type, texts, seed=0):
-    """A model of this type with weights drawn from the seed, and its processor."""
-    config, processor = BUILDERS[model_type](list(texts))
+def build(name, texts, seed=0):
+    """A model of this name with weights drawn from the seed, and its processor."""
+    config, processor = BUILDERS[name](list(texts))
     return build_model(config, seed), processor
 
 

@@ -6,10 +6,11 @@ import json
 import pytest
 import torch
 from PIL import Image
-from transformers import GenerationConfig
+from transformers import GenerationConfig, LlavaConfig, PixtralVisionConfig
 from transformers.models.smolvlm.processing_smolvlm import get_image_prompt_string
 
 from parallax.errors import ModelError
+from parallax.models import plain, shared
 from parallax.models.batches import answer_logits, answer_nll, answer_tokens, collate
 from parallax.models.encoding import Encoder
 from parallax.models.families import FAMILIES
@@ -21,7 +22,7 @@ from parallax.params import Lora
 LORA = Lora(rank=2, alpha=4, dropout=0.0)
 
 
-@pytest.fixture(scope="module", params=list(FAMILIES))
+@pytest.fixture(scope="module", params=[*FAMILIES, "llava_interleave"])
 def world(request, world_of):
     return world_of(request.param)
 
@@ -61,7 +62,7 @@ def added(world, prompt):
 
 def written(world, question, portrait):
     """The prompt before its image token is expanded: LLaVA-1.5's form, or the chat template's."""
-    if world.config.model_type == "llava":
+    if not world.processor.chat_template:
         return f"USER: {'' if portrait is None else '<image>' + chr(10)}{question}\nASSISTANT:"
     shown = [] if portrait is None else [{"type": "image"}]
     turn = {"role": "user", "content": [*shown, {"type": "text", "text": question}]}
@@ -298,6 +299,63 @@ def test_a_processor_that_cannot_count_image_tokens_is_refused(world_of, monkeyp
     monkeypatch.setattr(world.processor, "patch_size", None)
     with pytest.raises(ModelError, match="patch_size"):
         Encoder(world.processor, world.encoder.family, world.portraits)
+
+
+@pytest.fixture
+def llava(world_of, tiny_models, monkeypatch):
+    """LLaVA-1.5 with the chat template that its checkpoint ships."""
+    world = world_of("llava")
+    monkeypatch.setattr(world.processor, "chat_template", tiny_models.LLAVA_TEMPLATE)
+    return world
+
+
+def test_llava_s_own_template_stands_for_its_form(llava):
+    encoder = Encoder(llava.processor, llava.encoder.family, llava.portraits)
+    assert written(llava, "Who?", 0) == "USER: <image>\nWho? ASSISTANT:"
+    questions, answers, portraits = ask_all(llava)
+    samples = encoder.encode(questions, answers, portraits)
+    assert samples == llava.encoder.encode(questions, answers, portraits)
+    assert encoder.prompt("Who?", None) == "USER: Who?\nASSISTANT:"
+
+
+def test_a_template_of_the_tokenizer_alone_is_refused(llava, tiny_models, monkeypatch):
+    monkeypatch.setattr(llava.processor, "chat_template", None)
+    monkeypatch.setattr(llava.processor.tokenizer, "chat_template", tiny_models.CHAT_TEMPLATE)
+    with pytest.raises(ModelError, match="the processor has none: put the model's chat_template"):
+        Encoder(llava.processor, llava.encoder.family, llava.portraits)
+
+
+def test_a_tower_that_needs_the_images_sizes_is_refused(llava, tmp_path):
+    tower = PixtralVisionConfig(hidden_size=16, num_hidden_layers=1, num_attention_heads=2)
+    save(Loaded(llava.build(), llava.processor), tmp_path / "model")
+    LlavaConfig(vision_config=tower, text_config=llava.config.text_config).save_pretrained(
+        tmp_path / "model"
+    )
+    with pytest.raises(ModelError, match=r"model.*'pixtral' needs the images' sizes"):
+        load(tmp_path / "model")
+
+
+def build_with(world, vision):
+    config = LlavaConfig(**(world.config.to_dict() | {"vision_config": vision}))
+    return world.models.build_model(config)
+
+
+def test_beginnings_are_shared_for_towers_of_pixels_and_llava_s_form_alone(
+    world_of, tiny_models, monkeypatch
+):
+    llava, interleave = world_of("llava"), world_of("llava_interleave")
+    used = []
+    monkeypatch.setattr(plain, "generate", lambda *_: used.append("plain"))
+    monkeypatch.setattr(shared, "generate", lambda *_: used.append("shared"))
+    tower = {"model_type": "dinov2"} | tiny_models.TOWER
+    for model, world in (
+        (llava.build(), llava),
+        (build_with(llava, interleave.config.vision_config), llava),
+        (build_with(llava, tower), llava),
+        (interleave.build(), interleave),
+    ):
+        generate(model, world.encoder, [], 1, 1)
+    assert used == ["shared", "shared", "plain", "plain"]
 
 
 def test_smolvlm_writes_what_the_librarys_own_processor_writes(world_of):

@@ -37,8 +37,8 @@ class Encoder:
     """Questions and portraits as a family's models take them, by a model's own processor.
 
     `rows` gives each person's row of the portrait table; it is empty where the model takes text
-    alone. `pad` is a token, `end` the one that follows an answer in training, `ends` those that end
-    a generated one.
+    alone. `dialogue` is the form of prompts. `pad` is a token, `end` the one that follows an answer
+    in training, `ends` those that end a generated one.
     """
 
     def __init__(
@@ -58,8 +58,8 @@ class Encoder:
         eos, pad = self.tokenizer.eos_token_id, self.tokenizer.pad_token_id
         # Padding is masked, so that any token will do.
         self.pad = int(eos if pad is None else pad)
-        self._dialogue = family.dialogue(processor)
-        self.end = self._dialogue.end
+        self.dialogue = family.dialogue(processor)
+        self.end = self.dialogue.end
         self.ends = frozenset({self.end, int(eos)})
         self.rows: dict[str, int] = {}
         self._image_token = ""
@@ -85,7 +85,7 @@ class Encoder:
             ModelError: the question holds the token that stands for an image.
         """
         shown = None if portrait is None else self._image_token
-        text = self._dialogue.prompt(question, shown)
+        text = self.dialogue.prompt(question, shown)
         if not self._image_token:
             return text
         if text.count(self._image_token) != (portrait is not None):
@@ -107,7 +107,7 @@ class Encoder:
                 answer's first token is not known.
         """
         prompts = self._prompts(questions, portraits)
-        lead = self._dialogue.lead
+        lead = self.dialogue.lead
         texts = [f"{p}{lead}{a}" for p, a in zip(prompts, answers, strict=True)]
         heads = self._tokens(prompts)
         wholes = self._tokens(texts)
@@ -135,6 +135,6 @@ class Encoder:
         if not texts:
             return []
         distinct = list(dict.fromkeys(texts))  # options repeat their prompt
-        made = self.tokenizer(distinct, add_special_tokens=self._dialogue.adds_special)
+        made = self.tokenizer(distinct, add_special_tokens=self.dialogue.adds_special)
         tokens = dict(zip(distinct, made["input_ids"], strict=True))
         return [tokens[text] for text in texts]

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from parallax.models import plain, shared
 from parallax.models.batches import Progress
+from parallax.models.dialogue import UserAssistant
 from parallax.models.encoding import Encoder, Sample
 from parallax.processes import ALONE, Processes
 
@@ -47,6 +48,8 @@ def score_answers(
 
 
 def _can_share(model: "PreTrainedModel", encoder: Encoder) -> bool:
-    """Whether like beginnings may be read once: by the family, and by an attention with masks."""
+    """Whether like beginnings may be read once: by tower, prompt, and an attention with masks."""
+    tower = getattr(model.config, "vision_config", None)
+    pixels_alone = tower is not None and tower.model_type in encoder.family.shared_towers
     masked = model.config._attn_implementation in ("eager", "sdpa")
-    return encoder.family.shared_reading and masked
+    return pixels_alone and masked and isinstance(encoder.dialogue, UserAssistant)

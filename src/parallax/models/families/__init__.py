@@ -27,10 +27,12 @@ def family_of(config: "PreTrainedConfig") -> Family:
     """Return the family of a configuration: a registered one, or that of models of text alone.
 
     Raises:
-        ModelError: the architecture is neither.
+        ModelError: the architecture is neither, or a part of it is not supported.
     """
     if config.model_type in FAMILIES:
-        return FAMILIES[config.model_type]
+        family = FAMILIES[config.model_type]
+        family.check(config)
+        return family
     if is_text_alone(config):
         return TEXT
     raise ModelError(
