@@ -375,6 +375,26 @@ def test_a_processor_without_a_chat_template_is_refused(world_of, monkeypatch):
         Encoder(world.processor, world.encoder.family, world.portraits)
 
 
+def test_a_template_that_prints_today_is_refused(world_of, tiny_models, monkeypatch):
+    world = world_of("qwen2_vl")
+    today = "{{ strftime_now('%d %b %Y') }}" + tiny_models.QWEN_TEMPLATE
+    monkeypatch.setattr(world.processor, "chat_template", today)
+    with pytest.raises(ModelError, match="prints today's date"):
+        Encoder(world.processor, world.encoder.family, world.portraits)
+
+
+def test_a_template_whose_date_can_be_given_has_one_date(world_of, tiny_models, monkeypatch):
+    world = world_of("qwen2_vl")
+    # As Llama 3.2 Vision and others have it.
+    dated = (
+        "{% if not date_string is defined %}{% set date_string = strftime_now('%d %b %Y') %}"
+        "{% endif %}{{ date_string }} "
+    )
+    monkeypatch.setattr(world.processor, "chat_template", dated + tiny_models.QWEN_TEMPLATE)
+    encoder = Encoder(world.processor, world.encoder.family, world.portraits)
+    assert encoder.prompt("Who?", None).startswith("01 Jan 2026 <|im_start|>system")
+
+
 def test_a_template_that_writes_no_answer_is_refused(world_of, monkeypatch):
     world = world_of("qwen2_vl")
     monkeypatch.setattr(world.processor, "chat_template", "{{ messages[0]['role'] }}")

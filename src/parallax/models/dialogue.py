@@ -87,7 +87,7 @@ class Chat:
         turns = [{"role": "user", "content": self._content(question, image)}]
         if answer is not None:
             turns.append({"role": "assistant", "content": self._content(answer, None)})
-        dated = {} if self._parts else {"date_string": DATE}
+        dated = {"date_string": DATE} if "date_string" in str(self._writer.chat_template) else {}
         text: str = self._writer.apply_chat_template(
             turns, add_generation_prompt=answer is None, tokenize=False, **dated
         )
