@@ -4,6 +4,7 @@ import shutil
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 
 from parallax.errors import ModelError
 from parallax.framing.choosing import Decoding
@@ -112,6 +113,24 @@ def test_adapters_are_merged_into_their_base(adapters, copy, prompt):
     assert not torch.allclose(base, wanted, atol=1e-2)
     assert subject.ends == plain.ends
     assert subject.render(prompt) == plain.render(prompt)
+
+
+def test_adapters_that_do_not_fit_are_refused(adapters):
+    path = adapters[0] / "adapter_model.safetensors"
+    weights = {name.replace("q_proj", "k_proj"): w for name, w in load_file(path).items()}
+    save_file(weights, path)
+    message = refuse(adapters[0], "chat")
+    assert message.startswith("subject 's', model ")
+    assert f"adapter '{adapters[0]}' doesn't fit its base: its file lacks" in message
+    assert "layers.0.self_attn.q_proj.lora_A.weight" in message
+
+
+def test_weights_that_are_not_all_there(copy):
+    path, lost = copy / "model.safetensors", "model.norm.weight"
+    weights = load_file(path)
+    del weights[lost]
+    save_file(weights, path, {"format": "pt"})
+    assert f"'s', model '{copy}': its files lack the weights '{lost}'" in refuse(copy, "chat")
 
 
 def test_identity_changes_with_adapters_and_with_their_base(adapters, copy):

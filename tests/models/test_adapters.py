@@ -6,12 +6,14 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 
 from parallax.errors import ModelError
 from parallax.files import digest
 from parallax.models.batches import answer_logits, answer_nll, collate
 from parallax.models.loading import Loaded, load, save
 from parallax.models.tuning import open_weights
+from parallax.models.weights import put_on
 from parallax.params import Lora
 
 LORA = Lora(rank=2, alpha=4, dropout=0.0)
@@ -153,6 +155,44 @@ def test_an_adapter_of_another_shape_is_refused(adapter):
     with pytest.raises(ModelError, match="'adapter' doesn't fit its base") as caught:
         load(adapter)
     assert "\n" not in str(caught.value)
+
+
+def rename_weights(folder, change):
+    """Write an adapter's weights under other names: `change(name)`, or None to leave one out."""
+    path = folder / "adapter_model.safetensors"
+    weights = {change(name): weight for name, weight in load_file(path).items()}
+    weights.pop(None, None)
+    save_file(weights, path)
+
+
+FIRST = "base_model.model.model.language_model.layers.0.mlp.down_proj.lora_A.weight"
+
+
+def test_an_adapter_of_other_names_is_refused(adapter):
+    rename_weights(adapter, lambda name: name.replace("language_model.", "text_model."))
+    with pytest.raises(ModelError, match="adapter 'adapter' doesn't fit its base: its file lacks"):
+        load(adapter)
+
+
+def test_an_adapter_that_lacks_a_weight_is_refused(adapter, tiny):
+    rename_weights(adapter, lambda name: None if name == FIRST else name)
+    with pytest.raises(ModelError, match=f"lacks '{FIRST}' and 0 more weights") as caught:
+        load(adapter)
+    assert "\n" not in str(caught.value)
+
+
+def test_an_adapter_with_more_weights_than_places_is_refused(adapter):
+    targets = r".*language_model.*\.(q_proj|k_proj|v_proj|o_proj|gate_proj|up_proj)"
+    change_config(adapter, target_modules=targets)
+    with pytest.raises(ModelError, match=f"has no place for '{FIRST}' and 3 more weights"):
+        load(adapter)
+
+
+def test_a_second_adapter_that_lacks_a_weight_is_refused(adapter, tiny):
+    below = put_on(tiny.build(), None, adapter, merge=False)
+    rename_weights(adapter, lambda name: None if name == FIRST else name)
+    with pytest.raises(ModelError, match=f"lacks '{FIRST}' and 0 more weights"):
+        put_on(below.get_base_model(), below, adapter, merge=False)
 
 
 def test_a_model_without_known_projections_is_refused(tiny):

@@ -2,6 +2,7 @@ import json
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 
 from parallax.errors import ModelError
 from parallax.models.batches import answer_logits, collate
@@ -75,6 +76,18 @@ def test_cut_weights(folder):
     weights = folder / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:1000])
     assert str(folder) in message_of(folder)
+
+
+def test_weights_that_are_not_all_there_are_refused(folder):
+    path = folder / "model.safetensors"
+    weights = load_file(path)
+    # The output layer is tied to the embeddings, and in no file.
+    assert "lm_head.weight" not in weights
+    load(folder)
+    del weights["language_model.model.norm.weight"]
+    save_file(weights, path, {"format": "pt"})
+    missing = "lack the weights 'model.language_model.norm.weight' and 0 more"
+    assert missing in message_of(folder)
 
 
 @pytest.mark.parametrize("name", ["processor_config.json", "tokenizer.json"])

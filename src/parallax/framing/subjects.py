@@ -11,6 +11,7 @@ from parallax.files import digest
 from parallax.framing.prompts import Prompt
 from parallax.models.device import best_device
 from parallax.models.templates import DATE, prints_today
+from parallax.models.weights import put_on, read_model
 from parallax.params import Rendering
 
 if TYPE_CHECKING:
@@ -92,8 +93,8 @@ def load_subject(
     off; the model is in evaluation mode on the best device that torch sees.
 
     Raises:
-        ModelError: nothing loadable is there, or it has no usable chat template for `rendering`
-            "chat".
+        ModelError: nothing loadable is there, weights are missing or adapters don't fit, or it has
+            no usable chat template for `rendering` "chat".
     """
     import torch
     from safetensors import SafetensorError
@@ -103,14 +104,16 @@ def load_subject(
     adapters = folder if (folder / ADAPTERS).is_file() else None
     try:
         source = name_or_path if adapters is None else _base_of(adapters)
-        model: PreTrainedModel = AutoModelForCausalLM.from_pretrained(
-            source, revision=revision, dtype=getattr(torch, dtype)
+        model = read_model(
+            AutoModelForCausalLM, source, revision=revision, dtype=getattr(torch, dtype)
         )
         tokenizer: PreTrainedTokenizerBase = AutoTokenizer.from_pretrained(
             source, revision=revision
         )
         if adapters is not None:
-            model = _merge(model, adapters)
+            put_on(model, None, adapters, merge=True)
+    except ModelError as error:
+        raise ModelError(f"subject {name!r}, model {str(name_or_path)!r}: {error}") from None
     except (OSError, ValueError, SafetensorError) as error:
         raise ModelError(
             f"subject {name!r}, model {str(name_or_path)!r}:"
@@ -131,13 +134,6 @@ def _base_of(adapters: Path) -> str:
     return str(
         json.loads((adapters / "adapter_config.json").read_text())["base_model_name_or_path"]
     )
-
-
-def _merge(model: "PreTrainedModel", adapters: Path) -> "PreTrainedModel":
-    from peft import PeftModel
-
-    merged: PreTrainedModel = PeftModel.from_pretrained(model, adapters).merge_and_unload()
-    return merged
 
 
 def _identify(source: str | Path, model: "PreTrainedModel") -> str:

@@ -102,35 +102,3 @@ def write_adapter(
         (part / "README.md").unlink()  # a model card without content
         processor.save_pretrained(part)
         write_json(part / BASE, {"md5": digest(base)})
-
-
-def put_on(
-    model: "PreTrainedModel", below: "PeftModel | None", folder: Path, merge: bool
-) -> "PeftModel | None":
-    """Put the adapter in `folder` on `model`, in place, above the adapters `below`.
-
-    Return the adapters that are not part of the weights: none if they are merged, as they are into
-    weights that are not quantized.
-
-    Raises:
-        ModelError: the adapter doesn't fit the model.
-    """
-    from peft import PeftModel
-
-    name = f"loaded{0 if below is None else len(below.peft_config)}"
-    try:
-        if below is None:
-            below = PeftModel.from_pretrained(model, str(folder), adapter_name=name)
-        else:
-            below.load_adapter(str(folder), name)
-    except (RuntimeError, ValueError) as error:
-        raise ModelError(
-            f"adapter {str(folder)!r} doesn't fit its base: {str(error).splitlines()[0]}"
-        ) from None
-    if merge:
-        below.merge_and_unload()
-        return None
-    names = list(below.peft_config)
-    below.base_model.set_adapter(names)
-    below.set_requires_grad(names, False)
-    return below

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from parallax.errors import ModelError
 from parallax.files import replace_folder
-from parallax.models.adapters import put_on, read_base
+from parallax.models.adapters import read_base
 from parallax.models.device import best_device
 from parallax.models.families import Family, family_of
+from parallax.models.weights import put_on, read_model
 from parallax.params import Attention, Model, Quantization
 
 if TYPE_CHECKING:
@@ -87,9 +88,7 @@ def _load_whole(
         config, processor = _read_kind(name_or_path, revision)
         family = family_of(config)
         form |= _quantize(quantization, family, form["dtype"])
-        model = family.model().from_pretrained(
-            name_or_path, revision=revision, trust_remote_code=False, **form
-        )
+        model = read_model(family.model(), name_or_path, revision=revision, **form)
     if quantization is None:  # quantized weights are where they were made
         model = model.to(best_device())
     model.eval()
