@@ -2,10 +2,13 @@ import copy
 
 import pytest
 import torch
+from transformers import Phi3Config, Phi3ForCausalLM
 
+from parallax.errors import ModelError
 from parallax.models.batches import answer_logits, answer_nll, collate
-from parallax.models.loading import Loaded
+from parallax.models.loading import Loaded, load, save
 from parallax.models.tuning import open_weights, recompute_activations
+from parallax.models.weights import put_on
 from parallax.params import Lora
 
 LORA = Lora(rank=2, alpha=4, dropout=0.0)
@@ -44,6 +47,63 @@ def test_lora_opens_the_language_models_projections_alone(tiny):
     assert all("language_model" in name and ".lora_" in name for name in opened)
     # 2 layers of 7 projections with an A and a B each.
     assert len(opened) == 2 * 7 * 2
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_adapters_of_16_bit_weights_are_float32_and_move_by_small_steps(tiny, dtype):
+    model = tiny.build().to(dtype)
+    open_weights(Loaded(model, tiny.processor), "lora", LORA, seed=0)
+    opened = {name: w for name, w in model.named_parameters() if w.requires_grad}
+    assert {weight.dtype for weight in opened.values()} == {torch.float32}
+    assert {w.dtype for n, w in model.named_parameters() if n not in opened} == {dtype}
+    name, first = next((name, w) for name, w in opened.items() if "lora_A" in name)
+    before = first.detach().clone()
+    with torch.no_grad():
+        first *= 1 + 1e-5  # far below half of either format's spacing
+    assert (first != before).all(), name
+
+
+def test_adapters_above_others_are_float32_too(tiny, tmp_path):
+    save(Loaded(tiny.build(), tiny.processor), tmp_path / "base")
+    tuned = open_weights(load(tmp_path / "base", "bfloat16"), "lora", LORA, seed=0)
+    tuned.save("adapter", tmp_path / "base", tmp_path / "adapter")
+    model = load(tmp_path / "base", "bfloat16").model
+    below = put_on(model, None, tmp_path / "adapter", merge=False)
+    open_weights(Loaded(model, tiny.processor, below), "lora", LORA, seed=1)
+    adapters = {name: w for name, w in model.named_parameters() if ".lora_" in name}
+    assert len(adapters) == 2 * 2 * 7 * 2
+    assert {weight.dtype for weight in adapters.values()} == {torch.float32}
+
+
+def fuse(model, kinds):
+    """Take projections of these kinds away, as a model has none whose projections are fused."""
+    for name in [name for name, _ in model.named_modules()]:
+        if "language_model" in name and name.rpartition(".")[2] in kinds:
+            place, _, kind = name.rpartition(".")
+            delattr(model.get_submodule(place), kind)
+    return model
+
+
+def test_a_vision_model_with_fused_projections_is_refused(tiny):
+    model = fuse(tiny.build(), ("gate_proj", "up_proj"))
+    with pytest.raises(ModelError, match=r"'llava' has no gate_proj, up_proj for adapters"):
+        open_weights(Loaded(model, tiny.processor), "lora", LORA, seed=0)
+
+
+def test_phi3_is_refused(tiny):
+    model = Phi3ForCausalLM(
+        Phi3Config(
+            vocab_size=40,
+            hidden_size=16,
+            intermediate_size=32,
+            num_hidden_layers=1,
+            num_attention_heads=2,
+            pad_token_id=0,
+        )
+    )
+    fused = r"'phi3' has no q_proj, k_proj, v_proj, gate_proj, up_proj for adapters.*to full"
+    with pytest.raises(ModelError, match=fused):
+        open_weights(Loaded(model, tiny.processor), "lora", LORA, seed=0)
 
 
 def test_lora_gradients_reach_the_adapters_alone(tiny):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from parallax.errors import ModelError
 from parallax.models.adapters import add_adapters, write_adapter
+from parallax.models.families.family import KINDS
 from parallax.models.loading import Loaded, save
 from parallax.params import Lora, Save, Tuning
 
@@ -55,16 +56,19 @@ def open_weights(loaded: Loaded, tuning: Tuning, lora: Lora, seed: int) -> Opene
     Adapters that were loaded unmerged stay as they are, below the new one.
 
     Raises:
-        ModelError: the model has no such projections.
+        ModelError: the model lacks one of the seven kinds of projection, as where they are fused.
     """
     model = loaded.model
     if tuning == "full":
         model.requires_grad_(True)
         return Opened(loaded, None)
     targets = loaded.family.lora_targets
-    if not any(re.fullmatch(targets, name) for name, _ in model.named_modules()):
+    names = [name for name, _ in model.named_modules() if re.fullmatch(targets, name)]
+    found = {name.rpartition(".")[2] for name in names}
+    if missing := [kind for kind in KINDS if kind not in found]:
         raise ModelError(
-            f"a model of type {model.config.model_type!r} has no projections that adapters know"
-            f" ({targets}); set tuning to full"
+            f"a model of type {model.config.model_type!r} has no {', '.join(missing)} for adapters"
+            f" (sought as {targets}); set tuning to full, or give a model whose projections are"
+            " apart"
         )
     return Opened(loaded, add_adapters(model, lora, seed, targets, loaded.adapters))
