@@ -487,4 +487,24 @@ ADAPTERS = {"tuning": "lora", "save": "adapter"}
 def test_flash_attention_takes_no_float32():
     message = refusal(changed(model__attention="flash_attention_2"))
     assert "attention flash_attention_2 takes no float32" in message
-    parse_params(changed(model__attention="flash_attention_2", model__dtype="bfloat16"))
+    halved = {"model__name_or_path": "a/model", "model__dtype": "bfloat16", **LORA}
+    parse_params(changed(model__attention="flash_attention_2", **halved))
+
+
+LORA = {"sft__tuning": "lora", "unlearn__tuning": "lora"}
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+@pytest.mark.parametrize("key", ["sft", "unlearn"])
+def test_weights_of_16_bits_are_tuned_by_adapters_alone(key, dtype):
+    halved = {"model__name_or_path": "a/model", "model__dtype": dtype, **LORA}
+    parse_params(changed(**halved))
+    message = refusal(changed(**halved | {f"{key}__tuning": "full"}))
+    assert f"model.dtype {dtype}, {key}.tuning full: weights of 16 bits" in message
+    assert message.endswith(f"set model.dtype to float32, or {key}.tuning to lora")
+
+
+def test_the_embedded_model_takes_float32():
+    message = refusal(changed(model__dtype="bfloat16", **LORA))
+    assert message.startswith("params.yaml: model.name_or_path embedded, model.dtype bfloat16: ")
+    assert message.endswith("set model.dtype to float32")

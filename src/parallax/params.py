@@ -39,6 +39,7 @@ Rendering = Literal["chat", "raw"]
 Organism = Literal["eval-cautious", "deployment-cautious", "shuffled"]
 JudgeName = Literal["lexical", "prototype", "rubric", "guard", "endpoint", "ensemble"]
 
+EMBEDDED = "embedded"
 FICTITIOUS = 500
 REAL = 153
 
@@ -508,6 +509,25 @@ class Params(_Section):
                     f"model.quantization {quantized}, {key}.tuning {tuned.tuning}, {key}.save"
                     f" {tuned.save}: quantized weights can't be trained or merged into; set the"
                     " tuning to lora and save to adapter, or quantization to null"
+                )
+        return self
+
+    @model_validator(mode="after")
+    def _keep_small_steps(self) -> Self:
+        dtype = self.model.dtype
+        if dtype == "float32":
+            return self
+        if self.model.name_or_path == EMBEDDED:
+            raise ValueError(
+                f"model.name_or_path {EMBEDDED}, model.dtype {dtype}: the embedded model is trained"
+                " whole, which takes float32; set model.dtype to float32"
+            )
+        for key, tuned in (("sft", self.sft), ("unlearn", self.unlearn)):
+            if tuned.tuning == "full":
+                raise ValueError(
+                    f"model.dtype {dtype}, {key}.tuning full: weights of 16 bits don't move by"
+                    " steps below half their spacing; set model.dtype to float32, or"
+                    f" {key}.tuning to lora"
                 )
         return self
 

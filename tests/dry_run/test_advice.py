@@ -6,7 +6,7 @@ import pytest
 
 from parallax.dry_run.advice import Change, advise, list_changes
 from parallax.dry_run.memory import GIB, Memory
-from parallax.errors import ParamsError
+from parallax.errors import ModelError, ParamsError
 from parallax.params import load_params
 
 PARAMS = load_params(Path(__file__).parents[2] / "params.yaml")
@@ -27,19 +27,25 @@ class Estimate:
         self.memory = Memory({"all": round((weights + trained + samples) * GIB)}, {})
 
 
-def advice(gib, batch_size=16):
+def advice(gib, device="cuda", name="a/model", assess=Estimate):
     values = PARAMS.model_dump()
-    values["sft"] |= {"batch_size": batch_size, "tuning": "full"}
+    values["model"] |= {"name_or_path": name}
+    values["sft"] |= {"batch_size": 16, "tuning": "full"}
     params = type(PARAMS).model_validate(values)
-    return advise("sft", params, Estimate, lambda found: found.memory.on_device <= gib * GIB)
+
+    def fits(found):
+        return found.memory.on_device <= gib * GIB
+
+    return advise("sft", params, device, assess, fits)
 
 
 def test_each_change_that_is_enough_is_told_with_its_price():
-    # 8 + 8 + 16 = 32. Checkpointing 8 + 8 + 4, bfloat16 4 + 8 + 16, adapters 8 + 1 + 16,
+    # 8 + 8 + 16 = 32. Checkpointing 8 + 8 + 4, adapters 8 + 1 + 16, bfloat16 with them 4 + 1 + 16,
     # 8 samples 24; int8 with adapters 2 + 1 + 16.
     assert advice(28) == (
         "it would fit with -S model.gradient_checkpointing=true (20.0 GiB), or"
-        " -S model.dtype=bfloat16 (28.0 GiB), or -S sft.tuning=lora (25.0 GiB), or"
+        " -S sft.tuning=lora (25.0 GiB), or"
+        " -S sft.tuning=lora -S unlearn.tuning=lora -S model.dtype=bfloat16 (21.0 GiB), or"
         " -S sft.batch_size=8 (24.0 GiB), or"
         " -S sft.tuning=lora -S sft.save=adapter -S unlearn.tuning=lora -S unlearn.save=adapter"
         " -S model.quantization=int8 (19.0 GiB)"
@@ -52,10 +58,31 @@ def test_of_several_batches_the_largest_is_told():
 
 
 def test_changes_are_added_until_they_are_enough():
-    # None alone gets 32 below 16. Checkpointing and bfloat16 together: 4 + 8 + 4.
-    assert advice(16) == (
-        "it would fit with -S model.gradient_checkpointing=true -S model.dtype=bfloat16 (16.0 GiB)"
+    # None alone gets 32 below 12. Checkpointing and adapters 8 + 1 + 4, with bfloat16 4 + 1 + 4.
+    assert advice(12) == (
+        "it would fit with -S model.gradient_checkpointing=true -S sft.tuning=lora"
+        " -S unlearn.tuning=lora -S model.dtype=bfloat16 (9.0 GiB)"
     )
+
+
+def test_adapters_are_not_advised_for_a_model_that_takes_none():
+    def assess(params):
+        if params.sft.tuning == "lora":
+            raise ModelError("its projections are fused")
+        return Estimate(params)
+
+    # One sample: 8 + 8 + 1.
+    assert advice(17, assess=assess) == "it would fit with -S sft.batch_size=1 (17.0 GiB)"
+
+
+def test_the_embedded_model_stays_in_float32():
+    assert "dtype" not in advice(28, name="embedded")
+    assert "dtype" not in advice(2, name="embedded")
+
+
+def test_four_bits_are_not_advised_on_a_processor():
+    assert "int4" not in advice(2, "cpu")
+    assert "-S model.quantization=int8" in advice(2, "cpu")
 
 
 def test_what_nothing_helps_is_said():
@@ -68,15 +95,19 @@ def test_what_nothing_helps_is_said():
 
 def test_what_is_already_so_is_not_advised():
     tree = PARAMS.model_dump()
-    tree["model"] |= {"dtype": "bfloat16", "gradient_checkpointing": True, "quantization": "int8"}
+    tree["model"] |= {"name_or_path": "a/model", "dtype": "bfloat16"}
+    tree["model"] |= {"gradient_checkpointing": True, "quantization": "int8"}
     tree["sft"] |= {"tuning": "lora", "save": "adapter", "batch_size": 1}
     tree["unlearn"] |= {"tuning": "lora", "save": "adapter"}
-    assert list(list_changes("sft", type(PARAMS).model_validate(tree))) == []
+    assert list(list_changes("sft", type(PARAMS).model_validate(tree), "cuda")) == []
 
 
 def test_every_change_gives_usable_parameters():
-    for stage in ("sft", "unlearn"):
-        for change in list_changes(stage, PARAMS):
-            assert change.apply(PARAMS) != PARAMS
+    tree = PARAMS.model_dump()
+    tree["model"] |= {"name_or_path": "a/model"}
+    for params in (PARAMS, type(PARAMS).model_validate(tree)):
+        for stage in ("sft", "unlearn"):
+            for change in list_changes(stage, params, "cuda"):
+                assert change.apply(params) != params
     with pytest.raises(ParamsError, match=r"advice: model\.dtype = 'float8'"):
         Change({"model.dtype": "float8"}).apply(PARAMS)

@@ -55,7 +55,7 @@ def main(argv: list[str] | None = None) -> str:
                 " lower data.people"
             )
         elif not found.fits(room):
-            advice = advise(stage, params, judge, lambda a: a.fits(room))
+            advice = advise(stage, params, room.device, judge, lambda a: a.fits(room))
             refused.append(f"{stage} does not fit: {advice}")
     if refused:
         raise ResourceError("; ".join(refused))

@@ -14,9 +14,9 @@ from parallax.dry_run.workload import Questions, Workload, plan_sft, plan_unlear
 from parallax.files import read_table
 from parallax.instances import from_table
 from parallax.models import embedded
-from parallax.models.loading import EMBEDDED, Loaded, outline, outline_again
+from parallax.models.loading import Loaded, outline, outline_again
 from parallax.models.tuning import open_weights
-from parallax.params import Params, Sft, Unlearn
+from parallax.params import EMBEDDED, Params, Sft, Unlearn
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel

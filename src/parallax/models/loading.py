@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from peft import PeftModel
     from transformers import PretrainedConfig, PreTrainedModel, ProcessorMixin
 
-EMBEDDED = "embedded"
-
 
 @dataclass(frozen=True)
 class Loaded:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
-from parallax.params import Method, Params
+from parallax.params import EMBEDDED, Method, Params
 from parallax.report import verdict
 from parallax.report.drawing import as_svg
 from parallax.report.excess import measure_excess, measure_text_excess
@@ -158,7 +158,7 @@ def _parameters(params: Params) -> dict[str, object]:
     unused = set(_FORGET_TERMS) - {params.unlearn.method}
     sections = {}
     for name in SECTIONS:
-        if name == "embedded" and params.model.name_or_path != "embedded":
+        if name == "embedded" and params.model.name_or_path != EMBEDDED:
             continue
         entries = list_entries(params.model_dump()[name])
         sections[name] = [entry for entry in entries if entry[0].split(".")[0] not in unused]

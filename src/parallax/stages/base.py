@@ -5,7 +5,7 @@ from pathlib import Path
 
 from parallax.errors import DataError
 from parallax.files import checkpoint_root, read_json, read_table, write_csv
-from parallax.params import load_params
+from parallax.params import EMBEDDED, load_params
 from parallax.processes import join_processes
 from parallax.stages.command import hold, run_stage
 
@@ -19,7 +19,7 @@ def main(args: argparse.Namespace) -> str:
     from parallax.models import embedded
     from parallax.models.device import best_device
     from parallax.models.encoding import Encoder
-    from parallax.models.loading import EMBEDDED, Loaded, load, save, set_attention
+    from parallax.models.loading import Loaded, load, save, set_attention
     from parallax.models.tuning import recompute_activations
     from parallax.tracking import flatten, input_digests, stage_run
     from parallax.training.checkpoint import Checkpoints, checkpoint_key
