@@ -25,7 +25,9 @@ MESSAGES = {
     "frame-sensitive judge": "the judge reacts to the frame labels: they alone move its verdicts",
     "leaky slot": "/E/l01: outside the clause it is not the text of the other arms",
     "effect of one version": "it may be of a wording, not of the frame",
-    "effect of wording alone": "placebo contrasts are significant, too (refusal version 1 - version 2 in E",
+    "effect of wording alone": (
+        "placebo contrasts are significant, too (refusal version 1 - version 2 in E"
+    ),
     "collapsed draws": "100 % are the same text, word for word: look for a cache whose key lacks",
     "abstention by frame": "responses go unscored more often in one frame: +",
     "near-copies among items": "keep one of the two items",
