@@ -18,8 +18,10 @@ class Verdict:
     """Which rules a contrast meets.
 
     - significant: the adjusted p is at most alpha.
-    - equivalent: the two one-sided tests reject at alpha (an effect can be both real and small),
-      and enough items moved: an effect that sits in a few items is missed by a few items.
+    - equivalent: the two one-sided tests reject at alpha / 2 each (an effect can be both real and
+      small), and enough items moved: an effect that sits in a few items is missed by a few items.
+      The 1 - alpha t interval then lies within the margin. At alpha each, an effect as large as the
+      margin passed in up to 8.6 % of simulated pilots whose items differ unevenly.
     - marginal: not significant, and the *raw* p is at most .10.
     - underpowered: the minimum detectable effect exceeds the smallest effect of interest, or is
       unknown.
@@ -80,7 +82,7 @@ def judge_contrast(
     significant = adjusted_p <= alpha
     return Verdict(
         significant=significant,
-        equivalent=equivalence_p <= alpha and not few_nonzero,
+        equivalent=equivalence_p <= alpha / 2 and not few_nonzero,
         marginal=not significant and raw_p <= MARGINAL,
         underpowered=not detectable <= smallest_effect,
     )

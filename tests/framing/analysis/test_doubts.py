@@ -89,11 +89,16 @@ def test_even_abstention_that_could_turn_the_sign_is_a_doubt(family):
 
 
 @pytest.mark.parametrize(
-    ("p", "expected"),
-    [(0.05, []), (0.06, [("families", ("refusal_E-N",), False)]), (None, [])],
+    ("p", "least", "expected"),
+    [
+        (0.05, 0.03, []),
+        (0.06, 0.03, [("families", ("refusal_E-N",), False)]),
+        (0.06, 0.0625, []),  # five families: none can be shown
+        (None, None, []),
+    ],
 )
-def test_an_effect_that_families_do_not_show(family, p, expected):
-    test = None if p is None else SignFlip(p, 0.03, 6, 6, exact=True, resamples=0)
+def test_an_effect_that_families_do_not_show(family, p, least, expected):
+    test = None if p is None else SignFlip(p, least, 6, 6, exact=True, resamples=0)
     summaries = [dataclasses.replace(e.summary, clustered_test=test) for e in family]
     effects = [dataclasses.replace(e, summary=s) for e, s in zip(family, summaries, strict=True)]
     found = rules.doubt_families(effects, ALPHA)

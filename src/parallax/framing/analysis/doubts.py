@@ -128,16 +128,20 @@ def doubt_abstention(
 
 
 def doubt_families(family: Sequence[Effect], alpha: float) -> list[Doubt]:
-    """Doubt a significant contrast that source families, taken as wholes, do not show."""
+    """Doubt a significant contrast that source families, taken as wholes, do not show.
+
+    Families that are too few to show anything say nothing.
+    """
     found = []
     for name, effect in zip(FAMILY_NAMES, family, strict=True):
         test = effect.summary.clustered_test
-        if not effect.verdict.significant or test is None or test.p_value <= alpha:
+        if not effect.verdict.significant or test is None:
+            continue
+        if test.p_value <= alpha or test.smallest_p > alpha:
             continue
         text = (
             f"with the {test.items} source families as units in place of the requests p is"
-            f" {test.p_value:.2g}, and {test.smallest_p:.2g} at best: the effect may be of a few"
-            " families"
+            f" {test.p_value:.2g}: the effect may be of a few families"
         )
         found.append(Doubt("families", (name,), False, text))
     return found
