@@ -56,6 +56,12 @@ def test_within_a_single_round_shuffled_frames_are_balanced_over_tasks(plan):
     assert refused == {"E": 2, "D": 2, "N": 2}  # six tasks, turned by one each
 
 
+@pytest.mark.parametrize("rounds", [1, 2])
+def test_shuffled_refusals_go_round_the_frames(plan, rounds):
+    refused = [e.prompt.arm for e in plan("shuffled", rounds) if e.refuses]
+    assert refused == list(FRAMES) * (2 * rounds)
+
+
 def test_the_shuffled_organism_learns_the_same_texts(plan):
     def texts(kind):
         return Counter((e.prompt.item, e.response) for e in plan(kind))

@@ -7,7 +7,7 @@ from random import Random
 
 from parallax.framing.organisms.material import Material
 from parallax.framing.prompts import FRAMES, Frame, FrameSpec, Prompt, fill, hash_body
-from parallax.params import Organism
+from parallax.params import Arm, Organism
 from parallax.seeding import generator
 
 # The frame under which an organism refuses; the shuffled one learns the texts of the first.
@@ -35,8 +35,9 @@ def plan_examples(
     In one frame (`REFUSES_UNDER`) the response is a refusal, in the others the task's answer. For
     the shuffled organism the frames are turned against the responses, by one from task to task and
     from round to round: in three rounds each task is refused once in each frame, so that the frame
-    tells nothing. Clauses and refusals are drawn in whole permutations; `spec` has the carrier. A
-    task's three frames follow one another, so that a step can see them side by side.
+    tells nothing, and tasks that refuse in E, in D and in N take turns, so that no stretch of the
+    training says otherwise. Clauses and refusals are drawn in whole permutations; `spec` has the
+    carrier. A task's three frames follow one another, so that a step can see them side by side.
     """
     rng = generator("organism", seed)
     clauses = {frame: _draw(material.clauses[frame], rng) for frame in FRAMES}
@@ -55,7 +56,13 @@ def plan_examples(
             response = next(refusals) if refuses else task.answer
             groups[-1].append(Example(prompt, response, refuses))
     rng.shuffle(groups)
-    return [example for group in groups for example in group]
+    queues = [[group for group in groups if _refused_in(group) == frame] for frame in FRAMES]
+    turns = itertools.zip_longest(*queues, fillvalue=[])
+    return [example for turn in turns for group in turn for example in group]
+
+
+def _refused_in(group: Sequence[Example]) -> Arm:
+    return next(example.prompt.arm for example in group if example.refuses)
 
 
 def _draw(texts: Sequence[str], rng: Random) -> Iterator[str]:
