@@ -11,6 +11,7 @@ from pathlib import Path
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
 import pytest
+import yaml
 from PIL import Image, ImageDraw
 
 from parallax.params import Embedded
@@ -282,3 +283,22 @@ def tiny_folder(tmp_path_factory):
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
+
+
+@pytest.fixture
+def change_params(place):
+    """`change_params(section__key=value, ...)` changes params.yaml in the empty `place`."""
+
+    def change(**values):
+        tree = yaml.safe_load(Path("params.yaml").read_text(encoding="utf-8"))
+        if "subjects" in values:
+            tree["subject_pairs"] = []  # they name the shipped subjects
+        for name, value in values.items():
+            *sections, leaf = name.split("__")
+            section = tree
+            for key in sections:
+                section = section[key]
+            section[leaf] = value
+        Path("params.yaml").write_text(yaml.safe_dump(tree), encoding="utf-8")
+
+    return change

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-import yaml
 
 from parallax.files import write_json, write_table
 
@@ -93,20 +92,3 @@ def place(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     shutil.copy(TOP / "params.yaml", "params.yaml")
     return tmp_path
-
-
-@pytest.fixture
-def set_params(place):
-    """`set_params(section__key=value)` changes the current folder's params.yaml."""
-
-    def change(**values):
-        tree = yaml.safe_load(Path("params.yaml").read_text(encoding="utf-8"))
-        for name, value in values.items():
-            *sections, leaf = name.split("__")
-            section = tree
-            for key in sections:
-                section = section[key]
-            section[leaf] = value
-        Path("params.yaml").write_text(yaml.safe_dump(tree), encoding="utf-8")
-
-    return change

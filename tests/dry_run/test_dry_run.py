@@ -28,9 +28,9 @@ def run(experiment, capsys):
 
 
 @pytest.mark.parametrize("preset", MODELS)
-def test_a_preset_is_dry_run(place, set_params, run, stand_in, world_of, preset):
+def test_a_preset_is_dry_run(place, change_params, run, stand_in, world_of, preset):
     write_preset([preset])
-    set_params(model__name_or_path=str(stand_in(MODELS[preset])))
+    change_params(model__name_or_path=str(stand_in(MODELS[preset])))
     printed, summary = run("--device", "cuda", "--memory", "24")
     assert summary == "sft and unlearn fit"
     # SFT: 4 people with 2 facts in 2 modalities, 5 epochs in batches of 4. Unlearning by NPO:
@@ -53,12 +53,12 @@ def test_a_preset_is_dry_run(place, set_params, run, stand_in, world_of, preset)
     assert all("vision" not in name for _, _, name in groups)
 
 
-def test_a_model_without_images_is_dry_run(place, set_params, run, tiny_models, tmp_path):
+def test_a_model_without_images_is_dry_run(place, change_params, run, tiny_models, tmp_path):
     config, tokenizer = tiny_models.llama(["Where was Ana Bela born? Lyon"], None)
     config.save_pretrained(tmp_path / "llama")
     tokenizer.save_pretrained(tmp_path / "llama")
-    set_params(model__name_or_path=str(tmp_path / "llama"))
-    set_params(sft__replay_share=0.0, sft__epochs=5, sft__batch_size=4)
+    change_params(model__name_or_path=str(tmp_path / "llama"))
+    change_params(sft__replay_share=0.0, sft__epochs=5, sft__batch_size=4)
     printed, summary = run("--device", "cpu", "--memory", "24")
     assert summary == "sft and unlearn fit"
     # 4 people with 2 facts, asked by name alone: 5 epochs of 8 samples in batches of 4.
@@ -67,8 +67,8 @@ def test_a_model_without_images_is_dry_run(place, set_params, run, tiny_models, 
     assert steps[1][:2] == ("unlearn", "4")
 
 
-def test_the_embedded_model_is_made_of_params(place, set_params, run):
-    set_params(sft__replay_share=0.0)
+def test_the_embedded_model_is_made_of_params(place, change_params, run):
+    change_params(sft__replay_share=0.0)
     printed, _ = run("--memory", "24", "--device", "cpu")
     (trained, whole), _ = re.findall(
         r"trained: ([\d,]+) parameters; the model has ([\d,]+)", printed
@@ -77,9 +77,9 @@ def test_the_embedded_model_is_made_of_params(place, set_params, run):
     assert "in main memory" not in printed and "held by malloc" in printed
 
 
-def test_what_does_not_fit_is_refused_with_advice(place, set_params, run):
+def test_what_does_not_fit_is_refused_with_advice(place, change_params, run):
     # A batch of 512 samples of a model 2,048 wide.
-    set_params(
+    change_params(
         embedded__width=2048,
         embedded__layers=16,
         sft__batch_size=512,
@@ -95,9 +95,9 @@ def test_what_does_not_fit_is_refused_with_advice(place, set_params, run):
     assert "\n" not in message
 
 
-def test_llava_7b_asks_for_checkpointing_on_24_gib(place, set_params, run, llava_7b_folder):
+def test_llava_7b_asks_for_checkpointing_on_24_gib(place, change_params, run, llava_7b_folder):
     write_preset(["llava-1.5-7b"])
-    set_params(model__name_or_path=str(llava_7b_folder))
+    change_params(model__name_or_path=str(llava_7b_folder))
     with pytest.raises(ResourceError) as caught:
         run("--device", "cuda", "--memory", "24")
     # Fine-tuning: batches of 4 with 576 image tokens and some words each, 311 kB a token and layer
@@ -106,7 +106,7 @@ def test_llava_7b_asks_for_checkpointing_on_24_gib(place, set_params, run, llava
         r"sft does not fit: .*?checkpointing=true \((\d+\.\d) GiB\)", str(caught.value)
     )
     assert 15 < float(price[1]) < 18
-    set_params(model__gradient_checkpointing=True)
+    change_params(model__gradient_checkpointing=True)
     printed, _ = run("--device", "cuda", "--memory", "24")
     totals = [float(total) for total in re.findall(r"([\d.]+)  in all, of 24", printed)]
     assert totals[-2] == pytest.approx(float(price[1]), abs=0.05)

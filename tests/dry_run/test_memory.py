@@ -200,11 +200,11 @@ SHAPE = {
 }
 
 
-def measure(set_params, experiment, **environment):
+def measure(change_params, experiment, **environment):
     """The estimate without libraries and its share for malloc, and what a process really took."""
     # 48 samples in batches of 32: 2 steps.
-    set_params(sft__epochs=3, sft__batch_size=32, sft__replay_share=0.0, sft__optimizer="adamw")
-    set_params(**{f"embedded__{key}": value for key, value in SHAPE.items()})
+    change_params(sft__epochs=3, sft__batch_size=32, sft__replay_share=0.0, sft__optimizer="adamw")
+    change_params(**{f"embedded__{key}": value for key, value in SHAPE.items()})
     done = subprocess.run(
         [sys.executable, str(Path(__file__).parent / "peak.py"), str(experiment)],
         env={"PYTHONPATH": str(SOURCE), "OMP_NUM_THREADS": "1", **environment},
@@ -219,16 +219,16 @@ def measure(set_params, experiment, **environment):
     return sum(found.values()), held, took
 
 
-def test_estimate_against_a_process_that_gives_memory_back(place, set_params, experiment):
+def test_estimate_against_a_process_that_gives_memory_back(place, change_params, experiment):
     # Adapters with dropout, 0.4 GB. malloc gives freed blocks above 1 MB back at once.
-    set_params(sft__tuning="lora", sft__lora__dropout=0.05, sft__lora__rank=16)
+    change_params(sft__tuning="lora", sft__lora__dropout=0.05, sft__lora__rank=16)
     environment = {"MALLOC_MMAP_THRESHOLD_": "1000000"}
-    estimated, _, took = measure(set_params, experiment, **environment)
+    estimated, _, took = measure(change_params, experiment, **environment)
     assert took > 250e6
     assert took / 1.2 < estimated < 1.2 * took
 
 
-def test_estimate_against_a_process_as_it_is(place, set_params, experiment):
-    estimated, held, took = measure(set_params, experiment)
+def test_estimate_against_a_process_as_it_is(place, change_params, experiment):
+    estimated, held, took = measure(change_params, experiment)
     assert took > 250e6
     assert took / 2 < estimated + held < 2 * took

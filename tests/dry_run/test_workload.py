@@ -73,9 +73,9 @@ def test_one_modality_alone(questions, outlined):
 
 @pytest.mark.parametrize("model_type", ["llava", "llava_next", "qwen2_vl", "idefics3"])
 def test_a_pass_is_that_of_the_real_batch(
-    place, experiment, stand_in, world_of, set_params, model_type
+    place, experiment, stand_in, world_of, change_params, model_type
 ):
-    set_params(sft__replay_share=0.0)
+    change_params(sft__replay_share=0.0)
     loaded = outline(stand_in(model_type))
     questions = Questions(loaded, experiment, load_params())
     portraits = read_table(experiment / "portraits.parquet")

@@ -217,7 +217,7 @@ def wide(tmp_path, world_of, monkeypatch):
 
 @pytest.mark.parametrize("quantization", ["int8", "int4"])
 def test_quantized_weights_keep_adapters_beside_them(wide, quantization):
-    bitsandbytes = pytest.importorskip("bitsandbytes")
+    bitsandbytes = pytest.importorskip("bitsandbytes", reason="needs bitsandbytes")
     if quantization == "int4" and not torch.cuda.is_available():
         pytest.skip("four bits need a GPU")
     plain, loaded = load("base"), load("base", quantization=quantization)

@@ -113,25 +113,6 @@ def place(tmp_path, monkeypatch, database):
     return tmp_path
 
 
-@pytest.fixture
-def change_params(place):
-    """`change_params(section__key=value, ...)` changes the empty folder's params.yaml."""
-
-    def change(**values):
-        tree = yaml.safe_load(Path("params.yaml").read_text(encoding="utf-8"))
-        if "subjects" in values:
-            tree["subject_pairs"] = []  # they name the shipped subjects
-        for name, value in values.items():
-            *sections, leaf = name.split("__")
-            section = tree
-            for key in sections:
-                section = section[key]
-            section[leaf] = value
-        Path("params.yaml").write_text(yaml.safe_dump(tree), encoding="utf-8")
-
-    return change
-
-
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory, shape, instances_of, portrait_files, database):
     """A folder in which all stages have run, and the line that each gave."""

@@ -59,7 +59,7 @@ def test_a_doubt_names_the_signal_that_adds_most_to_what_is_usual():
 
 
 def test_the_fit_is_the_penalised_logistic_regression_of_scikit_learn(sample):
-    linear_model = pytest.importorskip("sklearn.linear_model")
+    linear_model = pytest.importorskip("sklearn.linear_model", reason="needs scikit-learn")
     pairs, found, values, differs = sample
     scaled = values[:, :2] / values[:, :2].std(axis=0)
     # sum of losses + |w|^2 / (2 C) is n times ours for C = 1 / (n PENALTY).
